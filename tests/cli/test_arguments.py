@@ -29,8 +29,8 @@ def test_a_sigma_may_be_a_word(capsys: pytest.CaptureFixture[str]) -> None:
     shown = [each["label"] for each in strict(capsys.readouterr().out)["policies"]]
     assert shown == ["RAW-UCB 1.4, sigma=estimate", "SW-UCB, tau=10, sigma=estimate", "SW-UCB, tau=10"]  # "range" by default
     assert cli.main(["simulate", "--policy", "raw-ucb:sigma=estimat", *SMALL]) == 2
-    said = "sigma must be a positive finite number or 'estimate', got 'estimat'; did you mean 'estimate'?"
-    assert said in capsys.readouterr().err
+    message = "sigma must be a positive finite number or 'estimate', got 'estimat'; did you mean 'estimate'?"
+    assert message in capsys.readouterr().err
 
 
 def test_a_range_of_a_parameter_is_a_policy_for_each_value(capsys: pytest.CaptureFixture[str]) -> None:

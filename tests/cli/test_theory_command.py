@@ -11,11 +11,11 @@ from tests.helpers.command import strict
 
 
 def test_the_command_says_why_a_policy_has_no_bound(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["theory", "two-arms:L=0.5", "--horizon", "100", "--policy", "raw-ucb", "raw-ucb:alpha=5"]
+    arguments = ["theory", "two-arms:L=0.5", "--horizon", "100", "--policy", "raw-ucb", "raw-ucb:alpha=5"]
     why = "alpha must be in [5, inf) for RAW-UCB in Propositions 6 and 7 (rested), got 1.4"
-    assert cli.main(asked) == 0
+    assert cli.main(arguments) == 0
     assert f"RAW-UCB 1.4: {why}\n" in capsys.readouterr().out
-    assert cli.main([*asked, "--json"]) == 0
+    assert cli.main([*arguments, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     row = shown["theorems"][4]
     assert row["why_not"] == {"RAW-UCB 1.4": why, "RAW-UCB 5": None}

@@ -188,10 +188,10 @@ def _weight(s: Any, i: int) -> float:
 
 def draw(p: Params, s: Any, t: int, key: int, arms: Ints) -> int:
     """Draw in proportion to what each arm paid."""
-    whole = 0.0
+    total = 0.0
     for i in arms:
-        whole += _weight(s, i)
-    left = uniform(key, t, 0) * whole
+        total += _weight(s, i)
+    left = uniform(key, t, 0) * total
     for i in arms:
         left -= _weight(s, i)
         if left < 0.0:
@@ -200,11 +200,11 @@ def draw(p: Params, s: Any, t: int, key: int, arms: Ints) -> int:
 
 
 def chances(p: Params, s: Any, t: int, arms: Ints, out: Floats) -> None:
-    whole = 0.0
+    total = 0.0
     for i in arms:
-        whole += _weight(s, i)
+        total += _weight(s, i)
     for k in range(arms.size):
-        out[k] = _weight(s, arms[k]) / whole
+        out[k] = _weight(s, arms[k]) / total
 
 
 def draw_window(p: Params, s: Window, t: int, key: int, arms: Ints) -> int:
@@ -241,11 +241,11 @@ def chances_in_the_end(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> N
 
 def chances_of_all(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
     """Count the arms that are not available, too."""
-    whole = 0.0
+    weight_of_all = 0.0
     for i in range(s.total.size):
-        whole += _weight(s, i)
+        weight_of_all += _weight(s, i)
     for k in range(arms.size):
-        out[k] = _weight(s, arms[k]) / whole
+        out[k] = _weight(s, arms[k]) / weight_of_all
 
 
 def chances_below_zero(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
@@ -307,11 +307,11 @@ def init_weighted(p: Params, n_arms: int, capacity: int) -> Weighted:
 
 def draw_weighted(p: Params, s: Weighted, t: int, key: int, arms: Ints) -> int:
     """Write the probability of the arm that is drawn."""
-    whole = 0.0
+    total = 0.0
     for i in arms:
-        whole += _weight(s, i)
+        total += _weight(s, i)
     i = draw(p, s, t, key, arms)
-    s.propensity[i] = _weight(s, i) / whole
+    s.propensity[i] = _weight(s, i) / total
     return i
 
 

@@ -150,7 +150,7 @@ def serving(
             found.kill()
 
 
-def said(running: "subprocess.Popen[str]", pattern: str) -> str:
+def wait_for_line(running: "subprocess.Popen[str]", pattern: str) -> str:
     """Wait for a line on standard error."""
     assert running.stderr is not None
     lines = []

@@ -93,7 +93,7 @@ def numbered(first: int, last: int) -> list[tuple[str, dict[str, Any]]]:
     return [("songs", {"n": number}) for number in range(first, last + 1)]
 
 
-def says(store: Store, after: int = 0) -> list[Any]:
+def read_numbers(store: Store, after: int = 0) -> list[Any]:
     """What the events of a store say, and that they are in order."""
     events = list(store.read(after=after))
     assert [event.number for event in events] == list(range(after + 1, after + len(events) + 1))

@@ -214,8 +214,8 @@ def test_a_new_arm_may_begin_with_a_prior(name: str) -> None:
     assert (reasons["c"].pulls, reasons["d"].pulls, bandit.rounds) == (3, 1, 10)
     if name != "thompson-sampling":  # which has a prior of its own
         assert reasons["c"].mean == reasons["d"].mean == 0.5
-    told = Bandit.from_state(bandit.get_state())
-    assert repr(told.explain()["c"]) == repr(reasons["c"])
+    restored = Bandit.from_state(bandit.get_state())
+    assert repr(restored.explain()["c"]) == repr(reasons["c"])
 
 
 @pytest.mark.parametrize("policy", taking_priors(LEARNERS), ids=repr)
@@ -250,7 +250,7 @@ def test_a_pooled_prior_is_the_mean_of_the_rewards_as_they_are_learned(name: str
     assert wild.get_state()["rewards"] == tame.get_state()["rewards"] == [3.5 + 0.4375, 9]
 
 
-def test_who_weighs_by_propensity_has_no_prior() -> None:
+def test_a_policy_that_weighs_by_propensity_refuses_a_prior() -> None:
     bandit = Bandit(make("exp3", gamma=0.1), arms=["a"])
     with pytest.raises(ValueError, match="prior must be left out for Exp3.*, which starts a new arm level with the best, got"):
         bandit.add_arm("b", prior=(0.5, 1))

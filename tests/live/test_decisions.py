@@ -90,23 +90,23 @@ def test_each_reward_is_answered() -> None:
     assert (bandit.pending, bandit.rounds) == (0, 3)
 
 
-def answers(bandit: Bandit, pages: "Sequence[Decision | str]") -> list[object]:
+def outcomes_of(bandit: Bandit, pages: "Sequence[Decision | str]") -> list[object]:
     """What all verbs that ask for the id of a decision say of five, given as such or by their ids."""
     one, two, three, four, five = pages
-    said: list[object] = [bandit.reward(one, 0.5), bandit.reward(one, 0.25), bandit.cancel(two), bandit.expire(three)]
-    return [*said, bandit.expire(four, missing=0.5), bandit.reward_many([(five, 1.0), (four, 1.0)])]
+    results: list[object] = [bandit.reward(one, 0.5), bandit.reward(one, 0.25), bandit.cancel(two), bandit.expire(three)]
+    return [*results, bandit.expire(four, missing=0.5), bandit.reward_many([(five, 1.0), (four, 1.0)])]
 
 
 @pytest.mark.parametrize("durable", [False, True], ids=["in memory", "durable"])
-def test_a_decision_does_for_its_id(durable: bool, tmp_path: Path) -> None:
+def test_a_decision_is_accepted_in_place_of_its_id(durable: bool, tmp_path: Path) -> None:
     def new(name: str) -> Bandit:
         policy, arms = make("ucb1"), ["a", "b", "c", "d", "e"]
         return open_bandit(tmp_path / f"{name}.rot", policy, arms) if durable else Bandit(policy, arms)
 
     by_decision, by_id = new("decision"), new("id")
-    said = answers(by_decision, by_decision.decide(count=5))
-    assert said == ["applied", "conflict", "applied", "applied", "applied", ["applied", "expired"]]
-    assert said == answers(by_id, [each.id for each in by_id.decide(count=5)])
+    outcomes = outcomes_of(by_decision, by_decision.decide(count=5))
+    assert outcomes == ["applied", "conflict", "applied", "applied", "applied", ["applied", "expired"]]
+    assert outcomes == outcomes_of(by_id, [each.id for each in by_id.decide(count=5)])
     assert (by_decision.explain(), by_decision.pending) == (by_id.explain(), 0)
     assert by_decision.reward(by_id.decide(), 1.0) == "unknown"
     for bandit in (by_decision, by_id):
@@ -219,7 +219,7 @@ def test_a_replaced_reward_waits_for_its_turn_and_is_expired() -> None:
     assert bandit.explain()["a"].pulls == 2
 
 
-def test_what_is_waited_for_is_bounded() -> None:
+def test_the_number_of_pending_decisions_is_bounded() -> None:
     bandit = Bandit(make("eff-raw-ucb"), arms=["a", "b"], max_pending=10)
     decisions = [bandit.decide() for _ in range(10)]
     with pytest.warns(
@@ -247,8 +247,8 @@ def test_rewards_that_wait_for_their_turn_are_bounded_with_the_others() -> None:
     bandit = Bandit(make("ucb1"), arms=["a"], max_pending=5)
     _, *later = (bandit.decide() for _ in range(5))
     assert bandit.reward_many((each.id, 1.0) for each in later[:3]) == ["applied"] * 3
-    told = "max_pending reached: 2 decisions have no reward yet, and 3 rewards wait for those of older decisions"
-    with pytest.warns(RewardsWarning, match=told):
+    message = "max_pending reached: 2 decisions have no reward yet, and 3 rewards wait for those of older decisions"
+    with pytest.warns(RewardsWarning, match=message):
         bandit.decide()
     assert bandit.pending == 2
     assert bandit.explain()["a"].pulls == 3

@@ -109,7 +109,7 @@ def test_an_export_is_as_good_as_the_store(policy: Policy, tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_a_table_of_ones_own(suffix: str, tmp_path: Path) -> None:
+def test_a_file_teaches_the_same_as_its_table(suffix: str, tmp_path: Path) -> None:
     table = pl.DataFrame({"arm": ["x", "y"], "when": [3, 4], "reward": [0.1 + 0.2, 1.0], "propensity": [0.5, 0.25]})
     path = tmp_path / f"clicks{suffix}"
     table.write_csv(path) if suffix == ".csv" else table.write_parquet(path)
@@ -152,7 +152,7 @@ def test_bad_tables_are_refused(text: str, words: str, tmp_path: Path) -> None:
     assert bandit.rounds == 0
 
 
-def test_files_that_are_not_there_or_no_logs_are_told(tmp_path: Path) -> None:
+def test_missing_files_and_files_that_are_not_logs_are_refused(tmp_path: Path) -> None:
     bandit = Bandit(rotting.UCB1(), arms=ARMS)
     with pytest.raises(PathMissingError, match="no such file"):
         bandit.learn(tmp_path / "none.rot")

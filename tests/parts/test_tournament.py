@@ -243,15 +243,15 @@ def test_to_leave_out_a_few_is_to_list_all_others(name: str, sigma: float | str,
 
 
 def test_to_leave_out_a_few_of_many_lists_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    bandit, asked = Bandit(make("raw-ucb"), arms=range(200)), []  # type: tuple[Bandit, list[int]]
+    bandit, listed = Bandit(make("raw-ucb"), arms=range(200)), []  # type: tuple[Bandit, list[int]]
     bandit.update(bandit.pull(), 0.5)
     listing = Complement.slots
 
     def counted(among: Complement) -> Any:
-        asked.append(among.size)
+        listed.append(among.size)
         return listing.__get__(among)
 
     monkeypatch.setattr(Complement, "slots", property(counted))
     for k in range(300):
         bandit.update(bandit.pull(without=[k % 200, (k + 9) % 200]), 0.5)
-    assert len(asked) <= 1
+    assert len(listed) <= 1

@@ -36,7 +36,7 @@ from rotting.service.client import AsyncRemoteBandit, RemoteBandit
 from rotting.service.routes import ROUTES, match
 from rotting.service.tokens import new_token
 from tests.helpers.calls import bandits, call_of, create
-from tests.helpers.services import Running, running, said, serving
+from tests.helpers.services import Running, running, serving, wait_for_line
 from tests.helpers.stub_service import Received, Response, Stub, decisions, stub_service
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ ARMS = ["jazz", "rock", "folk"]
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A service in a process."""
     with serving(tmp_path_factory.mktemp("client") / "songs.rot", 0) as process:
-        yield int(said(process, "serving").split("http://127.0.0.1:")[1].split(",")[0])
+        yield int(wait_for_line(process, "serving").split("http://127.0.0.1:")[1].split(",")[0])
 
 
 @pytest.fixture(autouse=True)
@@ -139,14 +139,14 @@ def events(client: rotting.Client, name: str) -> Counter[str]:
     return Counter(event.payload["event"] for event in client.bandit(name).log() if "event" in event.payload)
 
 
-def test_a_decision_does_for_its_id(port: int, name: str) -> None:
-    said = ["applied", "conflict", "applied", "applied", ["applied", "expired"]]
+def test_a_decision_is_accepted_in_place_of_its_id(port: int, name: str) -> None:
+    expected = ["applied", "conflict", "applied", "applied", ["applied", "expired"]]
     with rotting.Client(at(port)) as client:
         client.create(name, rotting.UCB1(), arms=ARMS)
         bandit = client.bandit(name)
         one, two, three, four = (bandit.decide() for _ in range(4))
         outcomes = [bandit.reward(one, 0.5), bandit.reward(one, 0.25), bandit.cancel(two), bandit.expire(three, missing=0.0)]
-        assert [*outcomes, bandit.reward_many([(four, 1.0), (two, 1.0)])] == said
+        assert [*outcomes, bandit.reward_many([(four, 1.0), (two, 1.0)])] == expected
 
     async def ask() -> list[object]:
         async with rotting.AsyncClient(at(port)) as client:
@@ -156,10 +156,10 @@ def test_a_decision_does_for_its_id(port: int, name: str) -> None:
             outcomes.append(await bandit.expire(three, missing=0.0))
             return [*outcomes, await bandit.reward_many([(four, 1.0), (two, 1.0)])]
 
-    assert asyncio.run(ask()) == said
+    assert asyncio.run(ask()) == expected
 
 
-def test_every_verb(port: int, name: str) -> None:
+def test_remote_bandits_behave_as_local_ones(port: int, name: str) -> None:
     with rotting.Client(at(port)) as client:
         client.create(name, rotting.UCB1(sigma=0.5), arms=ARMS, seed=3)
         client.create(name, rotting.UCB1(sigma=0.5), arms=ARMS, seed=3)
@@ -279,13 +279,13 @@ def test_many_async_calls_over_a_line_that_breaks(port: int, name: str) -> None:
         assert sorted(decided) == sorted(ids)
 
 
-def test_nobody_there() -> None:
+def test_an_unreachable_service_raises_after_all_attempts() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = at(silent.getsockname()[1])
-        told = "^the service did not respond in 2 attempts: ReadTimeout"
+        message = "^the service did not respond in 2 attempts: ReadTimeout"
         with (
             rotting.Client(address, timeout=0.05, retries=1) as client,
-            pytest.raises(ServiceUnreachableError, match=told),
+            pytest.raises(ServiceUnreachableError, match=message),
         ):
             client.bandits()
     with (
@@ -295,7 +295,7 @@ def test_nobody_there() -> None:
         client.bandits()
 
 
-def test_tokens(tmp_path: Path) -> None:
+def test_a_client_without_the_token_or_scope_is_denied(tmp_path: Path) -> None:
     token = new_token(tmp_path / "tokens", "reader", ["read"])
     found: Running
     with running(tmp_path / "songs.rot", token_file=tmp_path / "tokens") as found:
@@ -656,17 +656,17 @@ def test_an_interrupted_decision_is_cancelled_on_the_service(interruptible: None
 
 
 def test_a_decision_whose_deadline_passes_is_cancelled_on_the_service() -> None:
-    told = r"within the deadline of 1 s \(1 attempt\); no response: "
+    message = r"within the deadline of 1 s \(1 attempt\); no response: "
 
     async def work(stub: Stub) -> None:
         async with rotting.AsyncClient(stub.url, deadline=1.0) as client:
-            with pytest.raises(ServiceUnreachableError, match=told + "the response did not end within"):
+            with pytest.raises(ServiceUnreachableError, match=message + "the response did not end within"):
                 await client.bandit("songs").decide()
 
     with stuck_service() as stub:
         with (
             rotting.Client(stub.url, deadline=1.0) as client,
-            pytest.raises(ServiceUnreachableError, match=told + "ReadTimeout"),
+            pytest.raises(ServiceUnreachableError, match=message + "ReadTimeout"),
         ):
             client.bandit("songs").decide()
         stub.wait(2)
@@ -753,8 +753,8 @@ def garbage(chance: random.Random) -> Response:
             b"no colon\r\n",
         ]
     )
-    whole = b"HTTP/1.1 " + status + b"\r\nContent-Length: " + length + b"\r\n" + extra + b"\r\n" + body
-    return chance.choice([*[whole] * 9, whole[: chance.randrange(len(whole) + 1)], chance.randbytes(100), None])
+    complete = b"HTTP/1.1 " + status + b"\r\nContent-Length: " + length + b"\r\n" + extra + b"\r\n" + body
+    return chance.choice([*[complete] * 9, complete[: chance.randrange(len(complete) + 1)], chance.randbytes(100), None])
 
 
 def test_whatever_the_response_is_only_exceptions_of_the_library_are_raised() -> None:

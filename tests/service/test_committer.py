@@ -113,7 +113,7 @@ def test_a_full_disk_refuses_writes_and_recovers_by_itself(tmp_path: Path, disk:
     assert checked(path) == 3
 
 
-def test_what_was_gathered_after_a_commit_that_fails_fails_with_it(
+def test_requests_collected_during_a_failing_commit_fail_too(
     service: Running, songs: Client, disk_full: threading.Event
 ) -> None:
     statuses: list[int] = []
@@ -140,16 +140,16 @@ def disk_full(service: Running, monkeypatch: pytest.MonkeyPatch) -> threading.Ev
     """Let the next batch wait until this is set, and fail then."""
     from rotting.errors import StoreFullError
 
-    write, told = service.host.write, threading.Event()
+    write, released = service.host.write, threading.Event()
 
     def fail(batch: Any) -> None:
-        if batch.events and not told.is_set():
-            assert told.wait(60)
+        if batch.events and not released.is_set():
+            assert released.wait(60)
             raise StoreFullError("the disk is full")
         write(batch)
 
     monkeypatch.setattr(service.host, "write", fail)
-    return told
+    return released
 
 
 def test_a_disk_that_fails_is_opened_again(tmp_path: Path, disk: Disk) -> None:
@@ -170,14 +170,14 @@ def test_a_disk_that_fails_is_opened_again(tmp_path: Path, disk: Disk) -> None:
     checked(path)
 
 
-def test_a_reply_that_changes_nothing_waits_for_what_it_stands_on(
+def test_a_response_waits_until_the_changes_it_shows_are_written(
     service: Running, songs: Client, disk_full: threading.Event
 ) -> None:
-    answers: list[int] = []
+    responses: list[int] = []
 
     def decide() -> None:
         own = Client(service.port)
-        answers.append(own("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).status)
+        responses.append(own("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).status)
         own.close()
 
     threads = [threading.Thread(target=decide) for _ in range(2)]
@@ -185,8 +185,8 @@ def test_a_reply_that_changes_nothing_waits_for_what_it_stands_on(
         thread.start()
     until(lambda: service.host.live["songs"].bandit.rounds == 1)
     time.sleep(0.1)
-    assert answers == []  # the second has the same decision, which is not written yet
+    assert responses == []  # the second has the same decision, which is not written yet
     disk_full.set()
     for thread in threads:
         thread.join()
-    assert answers == [507, 507]
+    assert responses == [507, 507]

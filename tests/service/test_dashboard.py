@@ -61,11 +61,11 @@ def open_page(browser: "Browser", service: Running) -> Iterator[Open]:
         pages.append(page)
         page.on("console", lambda message: troubles.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
-        page.on("request", lambda request: asked(request.url))
+        page.on("request", lambda request: check_url(request.url))
         page.goto(f"http://127.0.0.1:{service.port}{path}")
         return page
 
-    def asked(url: str) -> None:
+    def check_url(url: str) -> None:
         if not url.startswith(f"http://127.0.0.1:{service.port}/"):
             troubles.append(f"request: {url}")
 
@@ -119,10 +119,10 @@ def test_it_says_that_a_long_log_is_being_read(open_page: Open, played: Client) 
     page, behind = open_page(), [1_000, 0]
 
     def reading(route: Any) -> None:
-        answer = route.fetch()
-        told = answer.json()
-        told["behind"], told["last"]["reason"] = behind[0], None
-        route.fulfill(response=answer, json=told)
+        fetched = route.fetch()
+        history = fetched.json()
+        history["behind"], history["last"]["reason"] = behind[0], None
+        route.fulfill(response=fetched, json=history)
 
     page.route("**/history", reading)
     page.get_by_role("link", name="songs").click()
@@ -149,20 +149,20 @@ def test_a_decision_does_not_contradict_the_arms_shown_beside_it(open_page: Open
     rows = {row["arm"]: row for row in client("GET", f"{BANDIT}/arms").body["arms"]}
     assert made[-1]["reason"]["index"] < min(row["index"] for row in rows.values())  # which nothing explained
     page.locator(".why", has_text="In decision 5,").wait_for()
-    said = page.locator(".why").inner_text()
-    assert f"{made[-1]['arm']} was chosen because it had the highest estimate at that moment" in said
-    assert "Decisions that wait for a reward were counted: they make an arm less uncertain." in said
+    text = page.locator(".why").inner_text()
+    assert f"{made[-1]['arm']} was chosen because it had the highest estimate at that moment" in text
+    assert "Decisions that wait for a reward were counted: they make an arm less uncertain." in text
     assert "Decisions that wait for a reward are not counted in these estimates." in hint(page)
     assert "could pay" not in page.locator("main").inner_text()
 
 
 def test_it_says_that_not_all_arms_could_be_chosen(open_page: Open, played: Client) -> None:
     page = shown(open_page("/#/songs"))
-    told = "Not all arms could be chosen."
-    assert told not in page.locator(".why").inner_text()
+    note = "Not all arms could be chosen."
+    assert note not in page.locator(".why").inner_text()
     played("POST", f"{BANDIT}/decisions", {"arms": ["Harbour"]})
     page.locator(".why", has_text="In decision 121").wait_for()
-    assert told in page.locator(".why").inner_text()
+    assert note in page.locator(".why").inner_text()
 
 
 def test_an_arm_that_waits_for_its_first_reward_was_tried(open_page: Open, client: Client) -> None:
@@ -234,7 +234,7 @@ def test_a_click_rate_is_never_drawn_below_zero(open_page: Open, client: Client)
         page.keyboard.press("ArrowLeft")
 
 
-def test_names_are_text(open_page: Open, played: Client) -> None:
+def test_names_are_shown_as_text_not_html(open_page: Open, played: Client) -> None:
     page = shown(open_page("/#/songs"))
     assert page.locator("tbody tr .name").filter(has_text=EVIL).inner_text() == EVIL
     assert page.evaluate("window.escaped") is None
@@ -249,7 +249,7 @@ def test_an_arm_that_wears_out_is_marked(open_page: Open, client: Client) -> Non
     assert "more than both uncertainties together" in page.locator("section", has=page.locator("#arms")).inner_text()
 
 
-def test_what_happens_arrives(open_page: Open, played: Client) -> None:
+def test_new_decisions_appear_on_the_page(open_page: Open, played: Client) -> None:
     page = shown(open_page("/#/songs"))
     (made,) = played("POST", f"{BANDIT}/decisions").body["decisions"]
     page.wait_for_function(f"() => {DECISIONS} === '121'")
@@ -347,7 +347,7 @@ def test_light_and_dark_follow_the_system(open_page: Open, played: Client) -> No
     assert text > 200
 
 
-def test_nothing_moves_for_who_wants_no_motion(open_page: Open, played: Client) -> None:
+def test_reduced_motion_is_respected(open_page: Open, played: Client) -> None:
     moving = "getComputedStyle(document.querySelector('#live'), '::before').animationName"
     assert shown(open_page("/#/songs")).evaluate(moving) == "pulse"
     assert shown(open_page("/#/songs", reduced_motion="reduce")).evaluate(moving) == "none"
@@ -374,10 +374,10 @@ def test_a_token_is_asked_for_and_kept_in_the_tab(browser: "Browser", tmp_path: 
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{service.port}/#/songs")
         field = page.get_by_label("Token", exact=True)
-        for wrong, told in (("guess", "an unknown one"), (writer, "scope must be read")):
+        for wrong, message in (("guess", "an unknown one"), (writer, "scope must be read")):
             field.fill(wrong)
             page.keyboard.press("Enter")
-            page.locator("#told", has_text=told).wait_for()
+            page.locator("#told", has_text=message).wait_for()
         field.fill(reader)
         page.keyboard.press("Enter")
         shown(page)
@@ -436,7 +436,7 @@ def test_a_thousand_arms_are_hardly_more_work_than_thirty(open_page: Open, clien
 
 def test_a_script_in_the_browser_can_do_everything(open_page: Open, client: Client) -> None:
     page = open_page()
-    said = page.evaluate(
+    results = page.evaluate(
         """async () => {
           const call = async (method, path, body, headers = {}) => {
             const options = { method, headers: { ...headers } };
@@ -492,7 +492,7 @@ def test_a_script_in_the_browser_can_do_everything(open_page: Open, client: Clie
           };
         }"""
     )
-    assert said == {
+    assert results == {
         "statuses": [201, 200, 201],
         "same": True,
         "tried": None,

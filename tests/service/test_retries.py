@@ -119,16 +119,16 @@ def test_retry_after_makes_a_pause_longer_never_shorter(asked_for: str, pause: f
 
 def test_a_pause_that_would_reach_the_deadline_is_not_made() -> None:
     play = Play(seconds=1.0)
-    told = r"within the deadline of 30 s \(1 attempt\); last response: status 503: too busy$"
-    with pytest.raises(ServiceUnreachableError, match=told):
+    message = r"within the deadline of 30 s \(1 attempt\); last response: status 503: too busy$"
+    with pytest.raises(ServiceUnreachableError, match=message):
         play(CALL, [busy(retry_after="29")])
     assert (play.pauses, play.now) == ([], 1_001.0)
 
 
 def test_the_deadline_limits_attempts_and_pauses_together() -> None:
     play = Play(seconds=60.0)
-    told = r"within the deadline of 26 s \(3 attempts\); no response: the line is dead$"
-    with pytest.raises(ServiceUnreachableError, match=told):
+    message = r"within the deadline of 26 s \(3 attempts\); no response: the line is dead$"
+    with pytest.raises(ServiceUnreachableError, match=message):
         play(CALL, [LOST] * 3, retries=99, deadline=26.0)
     assert play.timeouts == [10.0, 10.0, 4.5]
     assert play.pauses == [0.5, 1.0]
@@ -256,13 +256,13 @@ def test_a_service_that_has_more_but_expires_none_is_not_asked_for_ever() -> Non
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_problem_becomes_an_exception_with_its_sentence(kind: str) -> None:
-    told = problem(kind)
-    is_busy = told.status in {408, 429, 503, 507}
+    response = problem(kind)
+    is_busy = response.status in {408, 429, 503, 507}
     with pytest.raises(RottingError, match="^count must be 1 or more, got 0$") as caught:
-        Play()(CALL, [told] * (2 if is_busy else 1), retries=1)
+        Play()(CALL, [response] * (2 if is_busy else 1), retries=1)
     expected: dict[str, type[RottingError]] = {"store-failed": StoreFailedError, "store-full": StoreFullError}
     by_status = {401: ServiceDeniedError, 403: ServiceDeniedError, 429: ServiceError, 500: ServiceError, 503: ServiceError}
-    assert type(caught.value) is expected.get(kind, by_status.get(told.status, InvalidValueError))
+    assert type(caught.value) is expected.get(kind, by_status.get(response.status, InvalidValueError))
 
 
 def test_a_busy_service_is_not_mistaken_for_a_broken_store() -> None:
@@ -295,8 +295,8 @@ def test_a_response_that_is_not_as_documented_is_a_service_error(status: int, co
 
 
 def test_a_redirect_is_not_followed_and_names_its_target() -> None:
-    told = r"^url must be the address of the service itself, got a redirect \(status 302\) to 'https://x/'$"
-    with pytest.raises(ServiceError, match=told):
+    message = r"^url must be the address of the service itself, got a redirect \(status 302\) to 'https://x/'$"
+    with pytest.raises(ServiceError, match=message):
         Play()(CALL, [ClientResponse(302, b"", {"location": "https://x/"})])
 
 

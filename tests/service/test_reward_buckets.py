@@ -91,22 +91,22 @@ def test_arms_in_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {each.name: each.plays for each in counted.arms} == {arm: 12 + (1 <= arm <= 200) for arm in range(400)}
 
 
-def test_it_knows_where_rewards_lie() -> None:
+def test_the_range_of_rewards_is_known() -> None:
     counted = RewardBuckets()
     for rewards, lowest, highest, binary in (([1, 0.0], 0, 1, True), ([0.5], 0, 1, False), ([-2, 7.0], -2, 7, False)):
         fed(counted, [{"event": "learned", "arm": "a", "reward": reward} for reward in rewards])
         assert (counted.lowest, counted.highest, counted.binary) == (lowest, highest, binary)
 
 
-def test_it_knows_whether_every_arm_could_be_chosen() -> None:
-    bandit, told = rotting.Bandit(rotting.UCB1(), arms=["a", "b", "c"]), list[dict[str, Any]]()
-    bandit = Bandit.holding(Guard(bandit._state, told.extend))
+def test_restricted_decisions_are_recognised() -> None:
+    bandit, events = rotting.Bandit(rotting.UCB1(), arms=["a", "b", "c"]), list[dict[str, Any]]()
+    bandit = Bandit.holding(Guard(bandit._state, events.extend))
     bandit.decide()
     bandit.decide(["a", "b"])
     bandit.decide(without=["a"])
     bandit.decide(count=2)
     counted, restricted = RewardBuckets(), []
-    for event in told:
+    for event in events:
         last = fed(counted, [event]).last
         assert last is not None
         restricted.append(last.restricted)
@@ -128,12 +128,12 @@ def test_an_arm_that_comes_again_is_a_new_one() -> None:
 
 
 def test_rewards_that_were_learned_at_once_count_as_those_that_came_one_by_one() -> None:
-    bandit, told = rotting.Bandit(rotting.UCB1(), arms=["a", "b", ("c", 1)]), list[dict[str, Any]]()
-    bandit = Bandit.holding(Guard(bandit._state, told.extend))
+    bandit, events = rotting.Bandit(rotting.UCB1(), arms=["a", "b", ("c", 1)]), list[dict[str, Any]]()
+    bandit = Bandit.holding(Guard(bandit._state, events.extend))
     rows = [(bandit.arms[k % 3], k / 10) for k in range(40)]
     bandit.learn(rows)
-    assert {event["event"] for event in told} == {"learned_many"}
-    counted = fed(RewardBuckets(), told)
+    assert {event["event"] for event in events} == {"learned_many"}
+    counted = fed(RewardBuckets(), events)
     single = fed(RewardBuckets(), [{"event": "learned", "arm": arm, "reward": reward} for arm, reward in rows])
     assert counted.rounds == single.rounds == 40
     for each in (counted, single):

@@ -29,20 +29,20 @@ def test_other_paths_are_not_found(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "message"),
     [
         ("/v1/bandits/a%20b", "name in the path must be 1 to 100 letters, digits or ._~-, and not . or .., got 'a b'"),
         ("/v1/bandits/%00", r"name in the path must be 1 to 100 letters, digits or ._~-, and not . or .., got '\x00'"),
         (f"/v1/bandits/a/arms/{'b' * 201}", "arm in the path must be 1 to 200 characters, got"),
     ],
 )
-def test_a_name_that_breaks_the_rule_is_told_so(path: str, told: str) -> None:
+def test_an_invalid_name_is_refused_with_the_rule(path: str, message: str) -> None:
     with pytest.raises(InvalidValueError) as caught:
         match("PUT", path)
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(message)
 
 
-def test_other_methods_are_told_which_ones_there_are() -> None:
+def test_a_wrong_method_gets_the_allowed_ones() -> None:
     with pytest.raises(ProblemError) as caught:
         match("POST", "/v1/bandits/a/arms/b")
     assert caught.value.status == 405

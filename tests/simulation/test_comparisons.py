@@ -170,14 +170,14 @@ def test_the_interval_of_spreads_is_that_of_its_definition() -> None:
         each = [((x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)) ** 2 / 2 for x in (u, v)]
         return log, (each[0] - each[1]).mean(axis=0).std(ddof=1) / math.sqrt(200)
 
-    whole, error = log_and_error(upper, lower)
+    estimate, error = log_and_error(upper, lower)
     far = []
     for times in np.concatenate(list(resamples(200))).astype(int):
         drawn = np.repeat(np.arange(200), times)
         log, own = log_and_error(upper[:, drawn], lower[:, drawn])
-        far.append(abs(log - whole) / own)
+        far.append(abs(log - estimate) / own)
     half = sorted(far)[989] * error  # 990 of 1,000, with the whole itself
-    expected = [math.exp(each) for each in (whole, whole - half, whole + half)]
+    expected = [math.exp(each) for each in (estimate, estimate - half, estimate + half)]
     assert spread_ratio(upper, lower) == pytest.approx(expected, rel=1e-9)
 
 

@@ -14,7 +14,7 @@ from rotting.store.backup import backup
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.disks import failing_disk
-from tests.helpers.stores import newest, numbered, says, sql
+from tests.helpers.stores import newest, numbered, read_numbers, sql
 
 
 @pytest.fixture
@@ -43,31 +43,31 @@ def test_a_copy_has_what_was_acknowledged_when_it_began_and_the_writer_goes_on(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "BACKUP_PAGES", 3)  # many steps, with events between them
-    told, done = [3_000], threading.Event()
+    appended, done = [3_000], threading.Event()
 
     def write() -> None:
         with SQLiteStore(path, durability="os") as store:
             while not done.is_set():
-                told.append(store.append(numbered(store.last + 1, store.last + 7)))
-                if len(told) % 5 == 0:
-                    store.save_snapshot("songs", told[-1], {"n": told[-1], "long": "x" * 100_000})
+                appended.append(store.append(numbered(store.last + 1, store.last + 7)))
+                if len(appended) % 5 == 0:
+                    store.save_snapshot("songs", appended[-1], {"n": appended[-1], "long": "x" * 100_000})
 
     writer = threading.Thread(target=write)
     writer.start()
     try:
         for k in range(5):
-            before = told[-1]
+            before = appended[-1]
             last = backup(path, tmp_path / f"{k}.rot")
-            assert before <= last <= told[-1] + 7
+            assert before <= last <= appended[-1] + 7
             with SQLiteStore(tmp_path / f"{k}.rot", readonly=True) as copy:
-                assert says(copy) == list(range(1, last + 1))
+                assert read_numbers(copy) == list(range(1, last + 1))
                 assert verify(copy).problems == ()
     finally:
         done.set()
         writer.join()
     with SQLiteStore(path, readonly=True) as store:
         assert verify(store).problems == ()
-        assert store.last == told[-1]
+        assert store.last == appended[-1]
 
 
 def test_a_copy_of_a_bandit_decides_as_the_bandit_would_have(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_file_that_comes_meanwhile_is_not_overwritten(path: Path, tmp_path: Pa
     assert not list(tmp_path.glob(".*"))
 
 
-def test_what_cannot_be_copied_is_told(path: Path, tmp_path: Path) -> None:
+def test_errors_of_a_backup_name_the_reason(path: Path, tmp_path: Path) -> None:
     with pytest.raises(PathMissingError, match="^no such store: "):
         backup(tmp_path / "nowhere.rot", tmp_path / "copy.rot")
     with pytest.raises(PathMissingError, match="^no such folder: "):

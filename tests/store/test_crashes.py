@@ -16,7 +16,7 @@ from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.conftest import STRESS
 from tests.helpers.disks import failing_disk
-from tests.helpers.stores import appending, newest, numbered, says
+from tests.helpers.stores import appending, newest, numbered, read_numbers
 
 KILLS = 200 if STRESS else 5
 
@@ -25,11 +25,11 @@ def checked(path: Path, readonly: bool = False) -> list[int]:
     """What a store says that must be whole."""
     with SQLiteStore(path, readonly) as store:
         assert verify(store).problems == ()
-        said = says(store)
-        assert of_songs(store) == said
-        snapshot = newest(store, "songs") if said else None
-        assert snapshot is None or snapshot.state["n"] == snapshot.number <= len(said)
-        return said
+        numbers = read_numbers(store)
+        assert of_songs(store) == numbers
+        snapshot = newest(store, "songs") if numbers else None
+        assert snapshot is None or snapshot.state["n"] == snapshot.number <= len(numbers)
+        return numbers
 
 
 def of_songs(store: SQLiteStore) -> list[int]:
@@ -58,7 +58,7 @@ def copied(path: Path, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("durability", ["disk", "os"])
-def test_killed_processes_lose_and_double_nothing(tmp_path: Path, durability: str) -> None:
+def test_a_killed_process_loses_and_repeats_no_event(tmp_path: Path, durability: str) -> None:
     path, chance, before = tmp_path / "songs.rot", random.Random(7), 0
     for _ in range(KILLS):
         with appending(path, durability) as process:
@@ -66,11 +66,11 @@ def test_killed_processes_lose_and_double_nothing(tmp_path: Path, durability: st
             lines = [process.stdout.readline() for _ in range(chance.randrange(1, 60))]
             process.kill()
             lines += process.stdout.readlines()
-        told = [int(line) for line in lines if line.endswith("\n")]
-        said = checked(path, readonly=chance.random() < 0.5)
-        assert said == list(range(1, len(said) + 1))
-        assert len(said) >= max([before, *told])
-        before = len(said)
+        acknowledged = [int(line) for line in lines if line.endswith("\n")]
+        numbers = checked(path, readonly=chance.random() < 0.5)
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert len(numbers) >= max([before, *acknowledged])
+        before = len(numbers)
     assert before > KILLS
 
 
@@ -78,12 +78,12 @@ def test_another_process_has_the_lock_until_it_dies(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     with appending(path) as process:
         assert process.stdout is not None
-        told = int(process.stdout.readline())
+        acknowledged = int(process.stdout.readline())
         with pytest.raises(StoreLockedError, match="songs.rot is locked: another writer has it$"):
             SQLiteStore(path)
         with SQLiteStore(path, readonly=True) as reader:
-            assert says(reader)[: told + 1][:told] == list(range(1, told + 1))
-    assert len(checked(path)) >= told
+            assert read_numbers(reader)[: acknowledged + 1][:acknowledged] == list(range(1, acknowledged + 1))
+    assert len(checked(path)) >= acknowledged
 
 
 def test_a_wal_that_is_cut_anywhere_in_the_last_write_loses_that_write_or_nothing(tmp_path: Path) -> None:
@@ -94,14 +94,14 @@ def test_a_wal_that_is_cut_anywhere_in_the_last_write_loses_that_write_or_nothin
         store.append(numbered(4, 5))
         twin = copied(path, tmp_path / "cut")
     log = twin.with_name(wal.name)
-    whole = log.read_bytes()
-    assert len(whole) > before
+    complete = log.read_bytes()
+    assert len(complete) > before
     found = set()
-    cuts = {*range(before, len(whole), 1 if STRESS else 7), before + 1, len(whole) - 1, len(whole)}
+    cuts = {*range(before, len(complete), 1 if STRESS else 7), before + 1, len(complete) - 1, len(complete)}
     for cut in sorted(cuts, reverse=True):
         os.truncate(log, cut)
         with SQLiteStore(twin, readonly=True) as reader:
-            found.add(tuple(says(reader)))
+            found.add(tuple(read_numbers(reader)))
         if cut % 499 < 7:  # for a writer too, which goes on from there
             with SQLiteStore(copied(twin, tmp_path / "on")) as writer:
                 left = writer.last
@@ -110,19 +110,19 @@ def test_a_wal_that_is_cut_anywhere_in_the_last_write_loses_that_write_or_nothin
     assert found == {(1, 2, 3), (1, 2, 3, 4, 5)}
 
 
-def test_a_file_that_is_cut_anywhere_is_refused_or_whole(tmp_path: Path) -> None:
+def test_a_truncated_file_is_refused_or_complete(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     with new_store(path, 3) as store:
         store.append(numbered(4, 90))
         store.save_snapshot("songs", 90, {"n": 90})
-    whole = path.read_bytes()
+    complete = path.read_bytes()
     outcomes = {True: 0, False: 0}
-    cuts = {*range(0, len(whole), 1 if STRESS else 67), 1, 15, 16, 99, 100, len(whole) - 4_096, len(whole) - 1}
+    cuts = {*range(0, len(complete), 1 if STRESS else 67), 1, 15, 16, 99, 100, len(complete) - 4_096, len(complete) - 1}
     for cut in sorted(cuts, reverse=True):
         os.truncate(path, cut)
         try:
             with SQLiteStore(path, readonly=True) as reader:
-                assert says(reader) == of_songs(reader) == list(range(1, 91))
+                assert read_numbers(reader) == of_songs(reader) == list(range(1, 91))
                 assert list(reader.bandits()) == ["songs"]
                 snapshot = newest(reader, "songs")
                 assert snapshot is None or snapshot == (90, {"n": 90})
@@ -139,16 +139,16 @@ def test_a_byte_that_flips_is_found_or_does_no_harm(tmp_path: Path) -> None:
     with new_store(path, 3) as store:
         store.append(numbered(4, 90))
         store.save_snapshot("songs", 90, {"n": 90})
-    whole = path.read_bytes()
-    places = [*range(100), *range(100, len(whole), 1 if STRESS else 97)]
+    complete = path.read_bytes()
+    places = [*range(100), *range(100, len(complete), 1 if STRESS else 97)]
     refused = 0
     for place in places:
         with path.open("r+b") as file:
             file.seek(place)
-            file.write(bytes([whole[place] ^ (1 << place % 8)]))
+            file.write(bytes([complete[place] ^ (1 << place % 8)]))
         try:
             with SQLiteStore(path, readonly=True) as reader:
-                assert says(reader) == of_songs(reader) == list(range(1, 91)), place
+                assert read_numbers(reader) == of_songs(reader) == list(range(1, 91)), place
                 assert reader.bandits() == {"songs": {}}
                 snapshot = newest(reader, "songs")
                 assert snapshot is None or snapshot == (90, {"n": 90})
@@ -156,7 +156,7 @@ def test_a_byte_that_flips_is_found_or_does_no_harm(tmp_path: Path) -> None:
             refused += 1
         for each in ("-wal", "-shm"):
             path.with_name(path.name + each).unlink(missing_ok=True)
-        path.write_bytes(whole)
+        path.write_bytes(complete)
     assert refused > len(places) // 10
 
 
@@ -180,7 +180,7 @@ def test_the_operating_system_alone_may_lose_the_end_but_nothing_before_it(tmp_p
         store.append(numbered(2, 9))
         disk.after_power_cut(after)
         assert checked(after / path.name) == [1]  # as promised, and the disk does forget
-        assert says(store) == list(range(1, 10))
+        assert read_numbers(store) == list(range(1, 10))
     assert checked(path) == list(range(1, 10))
 
 
@@ -200,7 +200,7 @@ def test_a_failed_synchronisation_ends_the_writer_and_its_successor_makes_sure(t
             SQLiteStore(path)
         disk.syncs_fail = False
         with SQLiteStore(path) as store:
-            seen = says(store)
+            seen = read_numbers(store)
             assert seen in ([1, 2, 3, 4], [1, 2, 3, 4, 5])
             store.append(numbered(store.last + 1, store.last + 1))
             disk.after_power_cut(after)
@@ -216,7 +216,7 @@ def test_a_full_disk_takes_nothing_and_the_same_can_be_tried_again(tmp_path: Pat
                 store.append(batch)
         with pytest.raises(StoreFullError):
             store.save_snapshot("songs", 3, {"n": 3})
-        assert says(store) == [1, 2, 3]
+        assert read_numbers(store) == [1, 2, 3]
         after = tmp_path / "after"
         after.mkdir()
         disk.after_power_cut(after)

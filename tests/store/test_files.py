@@ -29,7 +29,7 @@ def other_program_writing_ahead(path: Path) -> None:
     sql(path, "PRAGMA journal_mode = wal", "PRAGMA application_id = 7", "CREATE TABLE t (a)")
 
 
-STRANGERS: list[tuple[Callable[[Path], object], str]] = [
+NOT_STORES: list[tuple[Callable[[Path], object], str]] = [
     (Path.touch, "it is an empty file"),
     (Path.mkdir, "it is a folder"),
     (text_file, "it is not a database"),
@@ -39,8 +39,8 @@ STRANGERS: list[tuple[Callable[[Path], object], str]] = [
 
 
 @pytest.mark.parametrize("readonly", [False, True])
-@pytest.mark.parametrize(("make", "why"), STRANGERS)
-def test_what_is_no_store_is_refused_and_left_alone(
+@pytest.mark.parametrize(("make", "why"), NOT_STORES)
+def test_a_file_that_is_not_a_store_is_refused_and_unchanged(
     tmp_path: Path, make: Callable[[Path], object], why: str, readonly: bool
 ) -> None:
     path = tmp_path / "songs.rot"
@@ -59,7 +59,7 @@ def test_another_format_is_refused_by_its_number(path: Path, version: int, age: 
         SQLiteStore(path)
 
 
-def test_the_file_says_whose_it_is(path: Path) -> None:
+def test_the_file_has_an_application_id(path: Path) -> None:
     assert sql(path, "PRAGMA application_id", "PRAGMA user_version") == [(APPLICATION_ID,), (FORMAT,)]
     assert path.read_bytes()[68:72] == b"ROT!"
 
@@ -175,7 +175,7 @@ def test_a_file_that_nobody_may_read(folder: Path) -> None:
         assert run(OPEN, path, *how) == f"StoreReadOnlyError {path} cannot be opened: unable to open database file\n"
 
 
-def test_what_is_missing_is_said_in_one_sentence() -> None:
+def test_a_missing_dependency_is_named_in_one_sentence() -> None:
     code = """
 import sys
 sys.modules["apsw"] = None

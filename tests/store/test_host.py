@@ -172,7 +172,7 @@ def test_nothing_of_the_next_batch_survives_a_failed_write(tmp_path: Path) -> No
     assert checked(path) == 6
 
 
-def test_what_came_to_the_disk_counts_though_the_write_failed(tmp_path: Path) -> None:
+def test_events_on_the_disk_count_although_the_write_failed(tmp_path: Path) -> None:
     host = Host(tmp_path / "songs.rot")
     play(host, made(host), 2)
     batch = host.take()
@@ -379,7 +379,7 @@ def test_other_bandits_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     host.close()
 
 
-def test_there_is_one_host_of_a_store(tmp_path: Path) -> None:
+def test_a_store_has_at_most_one_host(tmp_path: Path) -> None:
     host = Host(tmp_path / "songs.rot")
     with pytest.raises(StoreLockedError, match="another writer has it"):
         Host(tmp_path / "songs.rot")
@@ -414,7 +414,7 @@ def test_every_store_finds_notes_by_their_names(tmp_path: Path, kind: str) -> No
         assert store.note("more", "key:a") == (2, 1, "more", {"note": "key:a", "n": 2})
 
 
-def test_a_note_that_is_not_what_was_written_is_told(tmp_path: Path) -> None:
+def test_a_changed_note_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     with SQLiteStore(path) as store:
         store.add_bandit("songs", {})

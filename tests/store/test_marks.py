@@ -16,7 +16,7 @@ from rotting.store.backup import backup
 from rotting.store.marks import mark_path, read_mark
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
-from tests.helpers.stores import numbered, says
+from tests.helpers.stores import numbered, read_numbers
 
 WRITER = """
 import os, signal, sys
@@ -96,10 +96,10 @@ def test_removing_the_mark_accepts_the_loss(path: Path) -> None:
     assert (mark.events, mark.synced_events) == (21, 21)
 
 
-def test_a_whole_write_ahead_log_is_read(path: Path) -> None:
+def test_a_complete_write_ahead_log_is_read(path: Path) -> None:
     for readonly in (True, False):
         with SQLiteStore(path, readonly) as store:
-            assert says(store) == list(range(1, 61))
+            assert read_numbers(store) == list(range(1, 61))
             assert verify(store).problems == ()
 
 
@@ -152,7 +152,7 @@ def test_an_old_backup_is_not_put_beside_a_newer_mark(path: Path, tmp_path: Path
         SQLiteStore(path)
     mark_path(path).unlink()
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 61))
+        assert read_numbers(store) == list(range(1, 61))
 
 
 @pytest.mark.parametrize("content", [b"", b"R", bytes(60), b"ROTMARK1" + bytes(48)])

@@ -17,7 +17,7 @@ from rotting.store.files import lock_for_writing
 from rotting.store.protocol import Durability
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
-from tests.helpers.stores import appending, numbered, run, says
+from tests.helpers.stores import appending, numbered, read_numbers, run
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="only there the inode is locked")
 
@@ -46,7 +46,7 @@ def test_a_hard_link_does_not_let_a_second_writer_in(path: Path, tmp_path: Path)
         assert store.append(numbered(91, 91)) == 91
         assert run(OPEN, path) == "StoreLockedError is locked: another writer has it\n"
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 92))
+        assert read_numbers(store) == list(range(1, 92))
 
 
 @linux_only
@@ -58,7 +58,7 @@ def test_a_lock_file_that_was_removed_does_not_let_a_second_writer_in(path: Path
             SQLiteStore(path)
         assert store.append(numbered(91, 91)) == 91
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 92))
+        assert read_numbers(store) == list(range(1, 92))
 
 
 @linux_only
@@ -329,7 +329,7 @@ def test_events_whose_log_was_deleted_under_the_writer_are_rescued(path: Path) -
         store.check_file()
     store.close()
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 96))
+        assert read_numbers(store) == list(range(1, 96))
         assert verify(store).problems == ()
 
 

@@ -13,7 +13,7 @@ from rotting.store.files import empty_wal
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.disks import failing_disk
-from tests.helpers.stores import lose_lock, numbered, says, sql, view_held_open
+from tests.helpers.stores import lose_lock, numbered, read_numbers, sql, view_held_open
 
 
 def test_a_writer_starts_beside_a_reader_that_holds_its_view(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,7 +26,7 @@ def test_a_writer_starts_beside_a_reader_that_holds_its_view(path: Path, monkeyp
         with SQLiteStore(path) as store:
             assert store.append(numbered(93, 93)) == 93
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 94))
+        assert read_numbers(store) == list(range(1, 94))
         assert verify(store).problems == ()
 
 
@@ -45,7 +45,7 @@ def test_a_writer_does_not_start_beside_a_reader_after_a_failed_sync(path: Path,
             with pytest.raises(StoreLockedError, match=why):
                 SQLiteStore(path)
         with SQLiteStore(path) as store:
-            assert says(store)[:91] == list(range(1, 92))
+            assert read_numbers(store)[:91] == list(range(1, 92))
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_writer_that_lost_its_lock_and_goes_on_is_not_overtaken(path: Path, be
             SQLiteStore(path)
         first.append(numbered(92, 92))
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 93))
+        assert read_numbers(store) == list(range(1, 93))
 
 
 def test_two_writers_that_open_a_store_at_once_do_not_share_an_epoch(path: Path, before_take_over: Any) -> None:

@@ -20,7 +20,7 @@ from rotting.errors import (
 )
 from rotting.store.protocol import Snapshot, Store, StoredEvent
 from rotting.store.verify import verify
-from tests.helpers.stores import KINDS, Place, newest, numbered, place, says
+from tests.helpers.stores import KINDS, Place, newest, numbered, place, read_numbers
 
 
 @pytest.fixture(params=KINDS)
@@ -64,7 +64,7 @@ def test_reading_starts_where_it_is_asked_to(here: Place) -> None:
     with started(here) as store:
         store.append(numbered(1, 2_500))  # more than a chunk of any store
         for after in (0, 1, 999, 1_000, 2_499, 2_500, 2_501, 10**9):
-            assert says(store, after) == list(range(after + 1, 2_501))
+            assert read_numbers(store, after) == list(range(after + 1, 2_501))
         with pytest.raises(InvalidValueError, match="after must be a whole number, 0 or more, got -1"):
             store.read(after=-1)
 
@@ -92,7 +92,7 @@ def test_all_events_of_a_call_are_appended_or_none(here: Place) -> None:
         with pytest.raises(InvalidValueError, match="payload must hold finite numbers only"):
             store.append([*numbered(3, 4), ("songs", {"n": float("nan")})])
         assert store.append([]) == 2
-        assert says(store) == [1, 2]
+        assert read_numbers(store) == [1, 2]
         assert store.append(numbered(3, 3)) == 3
 
 
@@ -116,7 +116,7 @@ def test_bandits_and_their_events_are_added_together_or_not_at_all(here: Place) 
     with here.open() as store:
         assert store.bandits() == expected
         assert [event.payload["n"] for event in store.read("games")] == [3, 6]
-        assert says(store) == list(range(1, 7))
+        assert read_numbers(store) == list(range(1, 7))
         assert verify(store).problems == ()
 
 
@@ -161,7 +161,7 @@ def test_the_newest_snapshot_is_kept(here: Place) -> None:
             store.save_snapshot("songs", 10, {})
     with here.open() as store:
         assert newest(store, "songs") == Snapshot(7, {"at": 7})
-        assert says(store) == list(range(1, 10))
+        assert read_numbers(store) == list(range(1, 10))
 
 
 def test_there_is_one_writer_and_its_successor_has_a_higher_epoch(here: Place) -> None:
@@ -214,7 +214,7 @@ def test_a_writer_that_lost_its_lock_is_refused(here: Place) -> None:
         with pytest.raises(StoreLockedError):
             first.append([("films", {})], [("films", {})])
     with here.open() as third:
-        assert says(third) == [1, 2]
+        assert read_numbers(third) == [1, 2]
         assert list(third.bandits()) == ["songs"]
 
 
@@ -223,7 +223,7 @@ def test_readers_follow_the_writer_and_change_nothing(here: Place) -> None:
         for number in range(1, 4):
             writer.append(numbered(number, number))
             writer.flush()
-            assert says(reader) == says(other) == list(range(1, number + 1))
+            assert read_numbers(reader) == read_numbers(other) == list(range(1, number + 1))
             assert reader.last == number
         writer.add_bandit("films", {})
         writer.append([("films", {"n": 4})])
@@ -281,10 +281,10 @@ def test_threads_may_append_at_once(here: Place) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        said = says(store)
-    assert sorted(said) == [[k, i] for k in range(4) for i in range(50)]
+        numbers = read_numbers(store)
+    assert sorted(numbers) == [[k, i] for k in range(4) for i in range(50)]
     for k in range(4):
-        assert [i for who, i in said if who == k] == list(range(50))
+        assert [i for who, i in numbers if who == k] == list(range(50))
 
 
 def test_threads_may_read_while_others_write(here: Place) -> None:
@@ -302,8 +302,8 @@ def test_threads_may_read_while_others_write(here: Place) -> None:
             try:
                 for _ in range(10):
                     for name in ("songs", "films"):
-                        said = [event.payload["n"] for event in store.read(name)]
-                        assert said == list(range(len(said)))
+                        numbers = [event.payload["n"] for event in store.read(name)]
+                        assert numbers == list(range(len(numbers)))
                         snapshot = newest(store, name)
                         assert snapshot is None or snapshot.state["n"] % 20 == 0
                     assert verify(store).problems == ()

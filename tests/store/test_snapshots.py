@@ -19,7 +19,7 @@ def test_two_snapshots_are_kept(path: Path) -> None:
     assert sql(path, "SELECT number FROM snapshots ORDER BY number") == [(60,), (90,)]
 
 
-def test_a_damaged_snapshot_is_left_out_and_told(path: Path) -> None:
+def test_a_damaged_snapshot_is_skipped_and_reported(path: Path) -> None:
     last = "SELECT snapshot FROM snapshots WHERE number = 90"
     sql(path, f"UPDATE pieces SET content = CAST('{{}}' AS BLOB) WHERE snapshot = ({last})")
     with SQLiteStore(path) as store:
@@ -140,7 +140,7 @@ def test_the_wal_stays_short_while_a_large_snapshot_is_saved(path: Path) -> None
 
 def test_closing_ends_a_snapshot_that_is_being_saved(path: Path) -> None:
     store, began, closed = SQLiteStore(path), threading.Event(), threading.Event()
-    said: list[str] = []
+    messages: list[str] = []
 
     def wait() -> None:
         began.set()
@@ -150,7 +150,7 @@ def test_closing_ends_a_snapshot_that_is_being_saved(path: Path) -> None:
         try:
             store.save_snapshot("songs", 90, {**long(90), "rewards": Watched(long(90)["rewards"], wait)})
         except StoreFailedError as error:
-            said.append(str(error))
+            messages.append(str(error))
 
     thread = threading.Thread(target=save)
     thread.start()
@@ -158,7 +158,7 @@ def test_closing_ends_a_snapshot_that_is_being_saved(path: Path) -> None:
     store.close()
     closed.set()
     thread.join()
-    assert said == [f"{path} is closed: open it again"]
+    assert messages == [f"{path} is closed: open it again"]
     with SQLiteStore(path) as store:
         assert newest(store, "songs") == (90, {"n": 90})
         assert verify(store).problems == ()

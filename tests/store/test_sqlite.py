@@ -20,7 +20,7 @@ from rotting.store.protocol import Durability
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.disks import failing_disk
-from tests.helpers.stores import lose_lock, newest, numbered, run, says, sql, view_held_open
+from tests.helpers.stores import lose_lock, newest, numbered, read_numbers, run, sql, view_held_open
 
 
 @pytest.mark.parametrize(("durability", "error"), [("tape", InvalidValueError), (3, InvalidTypeError)])
@@ -58,7 +58,7 @@ def test_what_another_program_changed_is_found(path: Path, change: str, why: str
         pytest.raises(StoreDamagedError, match=f"^{path} is damaged: .*{why}"),
         SQLiteStore(path, readonly=True) as store,
     ):
-        says(store)
+        read_numbers(store)
 
 
 def test_events_of_another_store_are_found(path: Path, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_events_of_another_store_are_found(path: Path, tmp_path: Path) -> None:
         store.append(numbered(1, 90))
     sql(path, f"ATTACH '{twin}' AS twin", "DELETE FROM events", "INSERT INTO events SELECT * FROM twin.events")
     with pytest.raises(StoreDamagedError, match="event 1 is not"), SQLiteStore(path, readonly=True) as store:
-        says(store)
+        read_numbers(store)
 
 
 def lose_a_row(path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_page_that_lost_a_row_is_found_after_a_crash_too(path: Path) -> None:
             SQLiteStore(path, readonly)
 
 
-def test_who_closes_in_order_counts_the_events(path: Path) -> None:
+def test_closing_records_the_number_of_events(path: Path) -> None:
     assert sql(path, "SELECT last FROM writer") == [(90,)]
     with SQLiteStore(path) as store:
         store.append(numbered(91, 92))
@@ -126,7 +126,7 @@ store.close()
         f"{path} is locked: another writer has it",
     ]
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 93))
+        assert read_numbers(store) == list(range(1, 93))
 
 
 def lose_an_entry(path: Path, which: int) -> None:
@@ -144,7 +144,7 @@ def lose_an_entry(path: Path, which: int) -> None:
 def test_an_event_that_the_index_lost_is_missed(path: Path, which: int) -> None:
     lose_an_entry(path, which)
     with SQLiteStore(path, readonly=True) as store:
-        assert says(store) == list(range(1, 91))  # which does not ask the index
+        assert read_numbers(store) == list(range(1, 91))  # which does not ask the index
         for after in {0, which - 1, which} - {-1}:
             why = f"before event {which + 2} one of 'songs' is missing$"
             with pytest.raises(StoreDamagedError, match=f"^{path} is damaged: {why}"):
@@ -159,7 +159,7 @@ def test_the_last_event_that_the_index_lost_is_missed_at_once(path: Path) -> Non
             SQLiteStore(path, readonly)
 
 
-def test_another_program_that_writes_is_waited_for_and_then_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_of_another_program_is_waited_for_and_then_reported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "BUSY_MS", 20)
     other = apsw.Connection(str(path))
     with SQLiteStore(path) as store:
@@ -173,7 +173,7 @@ def test_another_program_that_writes_is_waited_for_and_then_told(path: Path, mon
         assert store.append(numbered(91, 95)) == 95
     other.close()
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 96))
+        assert read_numbers(store) == list(range(1, 96))
 
 
 def test_a_stalled_reader_bounds_the_write_ahead_log_and_appends_go_on_after_it(
@@ -195,7 +195,7 @@ def test_a_stalled_reader_bounds_the_write_ahead_log_and_appends_go_on_after_it(
         assert wal.stat().st_size < 100_000
         store.check_file()
     with SQLiteStore(path, readonly=True) as store:
-        assert says(store) == list(range(1, last + 2))
+        assert read_numbers(store) == list(range(1, last + 2))
         assert verify(store).problems == ()
 
 
@@ -258,7 +258,7 @@ def test_one_failed_read_of_a_reader_is_not_for_ever(path: Path) -> None:
             newest(reader, "songs")  # on pages that were not read before
         disk.reads_fail = False
         assert newest(reader, "songs") == (90, {"n": 90})
-        assert says(reader) == list(range(1, 91))
+        assert read_numbers(reader) == list(range(1, 91))
 
 
 def test_nothing_in_memory_is_ahead_of_the_file_after_a_failed_write(path: Path) -> None:
@@ -274,7 +274,7 @@ def test_nothing_in_memory_is_ahead_of_the_file_after_a_failed_write(path: Path)
         assert store.append([("films", {"n": 91}), ("songs", {"n": 92})], bandits=[("films", {})]) == 92
         assert [event.number for event in store.read("films")] == [91]
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 93))
+        assert read_numbers(store) == list(range(1, 93))
         assert verify(store).problems == ()
 
 
@@ -316,7 +316,7 @@ def test_a_replaced_writer_is_refused_for_ever_and_writes_nothing_when_it_is_clo
         name: before[name] for name in before if not name.endswith("-shm")
     }
     with SQLiteStore(path) as third:
-        assert says(third) == list(range(1, 93))
+        assert read_numbers(third) == list(range(1, 93))
         assert verify(third).problems == ()
 
 
