@@ -23,6 +23,7 @@ from rotting.kernels.refusals import check_arguments, check_code, check_global, 
 P = ParamSpec("P")
 R = TypeVar("R")
 KernelFunction = Callable[..., Any]
+"""A plain function, with all the functions that it reaches."""
 Bindings = Mapping[Any, Any]
 """Which plain function is replaced by which."""
 

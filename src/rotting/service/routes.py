@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from rotting.errors import InvalidValueError
+from rotting.service import dashboard_files
 from rotting.service import messages as m
-from rotting.service import pages
 from rotting.service.problem_documents import broken_rule
 from rotting.service.tokens import TokenScope
 
@@ -162,7 +162,7 @@ ROUTES: tuple[Route, ...] = (
 
 PAGES: tuple[Route, ...] = tuple(
     Route("GET", path, "show_page", "Return a file of the dashboard", None, response=page.content_type)
-    for path, page in pages.FILES.items()
+    for path, page in dashboard_files.FILES.items()
 )
 """The files of the dashboard, which are not part of the API."""
 ALL = (*ROUTES, *PAGES)
