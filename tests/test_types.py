@@ -18,7 +18,7 @@ import rotting
 from rotting.common.rules import Option
 from rotting.policy import Policy
 from rotting.registry import list_policies
-from tests.helpers.required import absent
+from tests.helpers.required import skip_or_fail
 
 ROOT = Path(__file__).parent.parent
 POLICIES = [each for each in list_policies() if each.__module__.startswith("rotting.policies.")]
@@ -116,7 +116,7 @@ def test_mypy_finds_what_is_wrong(program: Path) -> None:
 def test_pyright_finds_what_is_wrong(program: Path) -> None:
     # basedpyright is pyright as a package that brings all it runs on; `strict` is all that pyright can check.
     if importlib.util.find_spec("basedpyright") is None:
-        absent("basedpyright is not installed")
+        skip_or_fail("basedpyright is not installed")
     settings = program.parent / "pyrightconfig.json"
     told = {"include": ["program.py"], "extraPaths": [str(ROOT / "src")], "typeCheckingMode": "strict"}
     settings.write_text(json.dumps(told), "utf-8")

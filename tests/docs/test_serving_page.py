@@ -13,7 +13,7 @@ import pytest
 
 import rotting
 from tests.helpers.blocks import block
-from tests.helpers.services import running, serving, wait_for_line
+from tests.helpers.services import running, service_process, wait_for_line
 
 PAGE = "docs/guides/serving.md"
 ADDRESS = "http://127.0.0.1:8000"
@@ -22,7 +22,7 @@ ADDRESS = "http://127.0.0.1:8000"
 @pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="there is no curl")
 def test_the_commands_of_the_guide_work(tmp_path: Path) -> None:
     scripts = [f"{block(PAGE, start)}\n" for start in ("site=http", "curl -sS -X PUT $site-of-may")]
-    with serving(tmp_path / "songs.rot", 0) as process:
+    with service_process(tmp_path / "songs.rot", 0) as process:
         port = wait_for_line(process, "serving").split("http://127.0.0.1:")[1].split(",")[0]
         script = "".join(scripts).replace("127.0.0.1:8000", f"127.0.0.1:{port}").replace("curl -sS", "curl -sS -w '\\n'")
         done = subprocess.run(

@@ -138,10 +138,10 @@ def running(path: Path, **settings: Any) -> Iterator[Running]:
 
 
 @contextmanager
-def serving(
+def service_process(
     path: Path, port: int, *arguments: str, program: tuple[str, ...] = ("-m", "rotting")
 ) -> Iterator["subprocess.Popen[str]"]:
-    """A service in a process of its own, which is killed in the end."""
+    """Run a service in a process of its own, and kill it in the end."""
     command = [sys.executable, *program, "serve", str(path), "--port", str(port), *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as found:
         try:
@@ -158,4 +158,4 @@ def wait_for_line(running: "subprocess.Popen[str]", pattern: str) -> str:
         lines.append(line)
         if re.search(pattern, line):
             return line
-    raise AssertionError(f"{pattern!r} was not said: {lines}")
+    raise AssertionError(f"{pattern!r} is not in the output: {lines}")

@@ -24,7 +24,7 @@ from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
 from tests.helpers.games import learners, taking_priors
-from tests.helpers.rewards import paid
+from tests.helpers.rewards import reward_at
 
 LEARNERS = learners()
 COUNT_ARMS: list[Policy] = [
@@ -75,14 +75,14 @@ def test_only_the_arms_that_are_there_count(policy: Policy, lives: list[tuple[st
         chosen = begun.pull()
         assert lived.pull() == chosen
         for each in (lived, begun):
-            each.update(chosen, paid(chosen, k))
+            each.update(chosen, reward_at(chosen, k))
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
 def test_a_retired_arm_comes_back_as_it_was(policy: Policy) -> None:
     bandit = Bandit(policy, arms=["a", "b", "c"], seed=3)
     for k in range(30):
-        bandit.update("abc"[k % 3], paid("abc"[k % 3], k))
+        bandit.update("abc"[k % 3], reward_at("abc"[k % 3], k))
     before, propensities = bandit.explain(), bandit.propensities()
     bandit.retire("b")
     assert list(bandit.arms) == ["a", "c"]
@@ -231,7 +231,7 @@ def test_arms_with_priors_before_the_first_round_are_all_pulled(policy: Policy) 
         assert len(set(np.isnan(indices))) == 1  # no arm alone is without an index
         arm = bandit.pull()
         pulls[arm] += 1
-        bandit.update(arm, paid(arm, pulls[arm]))
+        bandit.update(arm, reward_at(arm, pulls[arm]))
     assert min(pulls.values()) >= 15
 
 
@@ -273,7 +273,7 @@ def test_many_arms_come_and_go_as_few_do(policy: Policy, monkeypatch: pytest.Mon
     def lived() -> dict[str, Any]:
         bandit = Bandit(policy, arms=range(3), seed=1)
         for k in range(30):
-            bandit.update(k % 3, paid(k % 3, k))
+            bandit.update(k % 3, reward_at(k % 3, k))
         bandit.forget(0)
         bandit.retire(2)
         bandit.add_arm("new")

@@ -17,7 +17,7 @@ from rotting.live.bandit import Bandit
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.helpers.games import learners, play
-from tests.helpers.rewards import paid
+from tests.helpers.rewards import reward_at
 
 LEARNERS = learners()
 FIRST_PULLERS = [each for each in LEARNERS if each.first_pulls]
@@ -255,7 +255,7 @@ def test_any_order_of_calls_keeps_the_promises(calls: list[str]) -> None:
         if call == "pull":
             arm = bandit.pull()
             assert arm in bandit.arms
-            bandit.update(arm, paid(arm, bandit.rounds))
+            bandit.update(arm, reward_at(arm, bandit.rounds))
         elif call == "late":
             owed.append(bandit.pull())
         elif call == "add":

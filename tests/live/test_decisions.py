@@ -20,7 +20,7 @@ from rotting.registry import make
 from rotting.store.durable import DurableBandit
 from rotting.store.durable import open as open_bandit
 from tests.helpers.games import affordable, learners
-from tests.helpers.rewards import paid
+from tests.helpers.rewards import reward_at
 
 if TYPE_CHECKING:
     from rotting.live.decisions import Decision
@@ -43,8 +43,8 @@ def test_to_decide_and_reward_at_once_is_to_pull_and_update(policy: Policy) -> N
         arm, decision = simple.pull(), full.decide()
         assert (decision.arm, decision.round) == (arm, k + 1)
         assert same()
-        simple.update(arm, paid(arm, k))
-        assert full.reward(decision.id, paid(arm, k)) == "applied"
+        simple.update(arm, reward_at(arm, k))
+        assert full.reward(decision.id, reward_at(arm, k)) == "applied"
         assert same()
     assert (simple.rounds, simple.pending) == (full.rounds, full.pending) == (rounds, 0)
     assert simple.get_state()["state"] == full.get_state()["state"]
@@ -65,7 +65,7 @@ def test_a_decision_has_the_propensity_and_the_reason_that_were_asked_before(pol
         owed.append(decision)
         if k % 4 == 3:
             for each in owed:
-                bandit.reward(each.id, paid(each.arm, each.round))
+                bandit.reward(each.id, reward_at(each.arm, each.round))
             owed = []
 
 
@@ -91,7 +91,7 @@ def test_each_reward_is_answered() -> None:
 
 
 def outcomes_of(bandit: Bandit, pages: "Sequence[Decision | str]") -> list[object]:
-    """What all verbs that ask for the id of a decision say of five, given as such or by their ids."""
+    """Return the outcomes of all methods that take the id of a decision, for five, given as such or by their ids."""
     one, two, three, four, five = pages
     results: list[object] = [bandit.reward(one, 0.5), bandit.reward(one, 0.25), bandit.cancel(two), bandit.expire(three)]
     return [*results, bandit.expire(four, missing=0.5), bandit.reward_many([(five, 1.0), (four, 1.0)])]
@@ -136,8 +136,8 @@ def test_a_page_is_chosen_place_by_place(policy: Policy) -> None:
             places.append((expected, decision))
         assert len(left) == 2
         for expected, decision in places:
-            one_by_one.reward(expected.id, paid(expected.arm, k))
-            page_by_page.reward(decision.id, paid(decision.arm, k))
+            one_by_one.reward(expected.id, reward_at(expected.arm, k))
+            page_by_page.reward(decision.id, reward_at(decision.arm, k))
     assert page_by_page.rounds == 18
 
 
@@ -167,7 +167,7 @@ def test_a_decision_that_was_never_shown_leaves_no_trace_but_its_round() -> None
     for k in range(20):
         for each in (bandit, twin):
             decision = each.decide()
-            each.reward(decision.id, paid(decision.arm, k))
+            each.reward(decision.id, reward_at(decision.arm, k))
     bandit.cancel(bandit.decide().id)
     assert bandit.rounds == twin.rounds + 1
     assert bandit.pending == 0
@@ -261,7 +261,7 @@ def test_decisions_that_are_never_answered_do_not_make_the_state_grow() -> None:
     for k in range(400):
         decision = bandit.decide()
         if k % 2:
-            bandit.reward(decision.id, paid(decision.arm, k))
+            bandit.reward(decision.id, reward_at(decision.arm, k))
         state = bandit.get_state()
         sizes.append((len(state["decisions"]), len(state["answers"]), bandit.pending))
     assert set(sizes[50:]) == {(19, 20, 19), (20, 20, 20)}

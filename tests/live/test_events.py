@@ -24,7 +24,7 @@ STEPS += ["add", "retire", "revive", "forget"]
 
 
 def played(policy: Policy, steps: list[str], max_pending: int = 6) -> tuple[Bandit, list[list[Event]]]:
-    """Drive a bandit, and return it with the events that it told, call by call."""
+    """Drive a bandit, and return it with the events of its listener, call by call."""
     bandit = Bandit(policy, arms=["a", ("b", 1), 3], seed=8, max_pending=max_pending)
     calls: list[list[Event]] = []
     bandit = Bandit.holding(Guard(bandit._state, calls.append))

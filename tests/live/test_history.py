@@ -37,7 +37,7 @@ def rows(n: int) -> list[tuple[Any, float]]:
     return [(ARMS[k], float(x)) for k, x in zip(rng.integers(0, 3, n), rng.random(n).round(3), strict=True)]
 
 
-def taught(policy: Policy, n: int) -> tuple[Bandit, list[tuple[Any, ...]]]:
+def bandit_taught_by_rows(policy: Policy, n: int) -> tuple[Bandit, list[tuple[Any, ...]]]:
     """A bandit that was updated row by row, and the rows, with propensities."""
     bandit, history = Bandit(policy, arms=ARMS, seed=8), []
     for arm, reward in rows(n):
@@ -52,7 +52,7 @@ def taught(policy: Policy, n: int) -> tuple[Bandit, list[tuple[Any, ...]]]:
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
 def test_it_is_the_same_as_row_by_row_and_the_fold_of_its_events(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_module, "_MANY", 64)
-    one_by_one, history = taught(policy, ROWS)
+    one_by_one, history = bandit_taught_by_rows(policy, ROWS)
     bandit, folded = Bandit(policy, arms=ARMS, seed=8), Bandit(policy, arms=ARMS, seed=8)
     calls: list[list[Event]] = []
     bandit = Bandit.holding(Guard(bandit._state, calls.append))

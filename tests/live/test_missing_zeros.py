@@ -17,7 +17,7 @@ Step = Callable[[Bandit, int], Any]
 
 
 def rounds_with_warning(step: Step, rounds: int) -> list[int]:
-    """Play so many rounds, and return those in which it was told that zeros must be reported."""
+    """Play so many rounds, and return those in which a warning asks for zeros to be reported."""
     bandit, found = Bandit(make("exp3", gamma=0.2), arms=range(3)), []
     for k in range(1, rounds + 1):
         with warnings.catch_warnings(record=True) as caught:

@@ -22,7 +22,7 @@ from rotting.policy import Kernel, Params, Policy, Reason
 from rotting.registry import make
 from tests.conftest import INTERPRETED
 from tests.helpers.games import affordable, in_order, learners, some
-from tests.helpers.rewards import paid
+from tests.helpers.rewards import reward_at
 from tests.reference.pending_decisions import SlowRule
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def test_without_delay_the_rule_changes_nothing(policy: Policy) -> None:
         arm = young.pull()
         assert ignorant.pull() == arm
         for each in (young, ignorant):
-            each.update(arm, paid(arm, k))
+            each.update(arm, reward_at(arm, k))
     assert young.get_state()["state"] == ignorant.get_state()["state"]
 
 

@@ -24,7 +24,7 @@ LEARNERS = learners()
 COPIES: list[Callable[[Bandit], Bandit]] = [copy.copy, copy.deepcopy, lambda bandit: pickle.loads(pickle.dumps(bandit))]
 
 
-def begun(policy: Policy) -> Bandit:
+def bandit_in_use(policy: Policy) -> Bandit:
     bandit = Bandit(policy, arms=range(3), seed=2)
     for k in range(20):
         bandit.update(bandit.pull(), (k % 4) / 3)
@@ -35,7 +35,7 @@ def begun(policy: Policy) -> Bandit:
 @pytest.mark.parametrize("copied", COPIES)
 @pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "exp3", "thompson-sampling"])
 def test_a_copy_is_a_bandit_of_its_own(copied: Callable[[Bandit], Bandit], name: str) -> None:
-    bandit = begun(make(name))
+    bandit = bandit_in_use(make(name))
     before, twin = bandit.get_state(), copied(bandit)
     assert twin.get_state() == before
     assert twin.pull() == bandit.pull()
@@ -156,7 +156,7 @@ def test_a_bandit_whose_record_failed_goes_no_further() -> None:
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
 def test_to_warm_up_changes_nothing(policy: Policy) -> None:
-    bandit = begun(policy)
+    bandit = bandit_in_use(policy)
     before = bandit.get_state()
     bandit.warm_up()
     assert bandit.get_state() == before
@@ -166,7 +166,7 @@ def test_to_warm_up_changes_nothing(policy: Policy) -> None:
 @pytest.mark.parametrize("slow", ["get_state", "explain", "propensities"])
 def test_decisions_go_on_while_another_thread_asks(slow: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes long happens without the lock: here it waits until a decision was made meanwhile."""
-    bandit = begun(make("thompson-sampling"))
+    bandit = bandit_in_use(make("thompson-sampling"))
     requested, decided = threading.Event(), threading.Event()
 
     def wait(function: Any) -> Any:

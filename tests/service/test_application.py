@@ -32,7 +32,7 @@ def outcomes(client: Client, *rewards: tuple[str, float]) -> list[str]:
 
 
 def problem(response: Response, status: int, kind: str, *, field: str | None = None, value: str | None = None) -> None:
-    """Check that an answer is a problem document that says all."""
+    """Check that a response is a problem document with all its fields."""
     assert response.status == status, response
     assert response.headers["content-type"] == "application/problem+json"
     assert response.body["status"] == status

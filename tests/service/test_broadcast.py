@@ -17,7 +17,7 @@ from tests.helpers.services import SONGS, Client, Running
 BANDIT = "/v1/bandits/songs"
 
 
-def watching(service: Running, query: str = "") -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+def open_stream(service: Running, query: str = "") -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
     connection.request("GET", f"/v1/events{query}")
     response = connection.getresponse()
@@ -38,8 +38,8 @@ def next_event(response: http.client.HTTPResponse) -> dict[str, Any]:
 
 def test_events_are_streamed_as_they_happen(service: Running, songs: Client) -> None:
     songs("PUT", "/v1/bandits/more", SONGS)
-    connection, response = watching(service)
-    other, only_more = watching(service, "?bandit=more")
+    connection, response = open_stream(service)
+    other, only_more = open_stream(service, "?bandit=more")
     (made,) = songs("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).body["decisions"]
     songs("POST", f"{BANDIT}/rewards", [{"id": made["id"], "reward": 1}])
     songs("POST", "/v1/bandits/more/decisions")
@@ -131,7 +131,7 @@ def test_an_idle_stream_sends_comments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_disconnected_readers_free_their_places(service: Running) -> None:
     for _ in range(3):
-        streams = [watching(service)[0] for _ in range(MAX_READERS)]
+        streams = [open_stream(service)[0] for _ in range(MAX_READERS)]
         refused = service.client()("GET", "/v1/events")
         assert refused.status == 429
         for each in streams:

@@ -14,7 +14,7 @@ from tests.conftest import STRESS
 from tests.helpers.chaos import Load, ServiceProcess, repeat_keys, set_disk, wait_for
 from tests.helpers.chaos_audit import Call, acknowledged, check, check_or_refused
 from tests.helpers.chaos_files import LOSSES, WAL_DAMAGES, content
-from tests.helpers.command import process
+from tests.helpers.command import run_command
 from tests.helpers.services import free_port
 
 KILLS = 200 if STRESS else 4
@@ -123,7 +123,7 @@ def lose(folder: Path, name: str, seed: int) -> None:
         service.wait_until_ready()
         load.wait_for_acknowledged(50)
         if name == "replaced by an older backup":
-            copied = process("backup", str(path), str(aside / "backup.rot"))
+            copied = run_command("backup", str(path), str(aside / "backup.rot"))
             assert copied.returncode == 0, copied.stderr
         load.wait_for_calls(50 + random.Random(seed).randrange(100))
         loss.happen(path, aside)

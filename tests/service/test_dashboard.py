@@ -75,7 +75,7 @@ def open_page(browser: "Browser", service: Running) -> Iterator[Open]:
     assert troubles == []
 
 
-def shown(page: "Page") -> "Page":
+def wait_until_drawn(page: "Page") -> "Page":
     """Wait until a bandit is drawn, and live."""
     page.locator("tbody tr").first.wait_for()
     page.locator("#live.on").wait_for()
@@ -86,7 +86,7 @@ def shown(page: "Page") -> "Page":
 def test_it_shows_the_bandits_and_one_of_them(open_page: Open, played: Client) -> None:
     page = open_page()
     page.get_by_role("link", name="songs").click()
-    shown(page)
+    wait_until_drawn(page)
     assert page.title() == "songs – rotting"
     assert page.evaluate(DECISIONS) == "120"
     assert "was chosen because it had the highest estimate at that moment" in page.locator(".why").inner_text()
@@ -105,7 +105,7 @@ def test_one_decision_is_enough_to_be_drawn(open_page: Open, client: Client) -> 
     assert page.locator(".why").inner_text() == "No decision yet."
     assert page.locator("tbody tr", has_text="not tried yet").count() == 3
     client("POST", f"{BANDIT}/decisions")
-    shown(page)
+    wait_until_drawn(page)
     assert page.locator(".chart").first.locator("text").all_text_contents()[-2:] == ["0 decisions", "1"]
     assert page.locator(".readout").all_inner_texts() == [
         "Decision 1: Golden Hour 100%",
@@ -143,7 +143,7 @@ def test_a_decision_does_not_contradict_the_arms_shown_beside_it(open_page: Open
     for arm, value in (("a", 0.5), ("b", 0.45)):
         (made,) = client("POST", f"{BANDIT}/decisions", {"arms": [arm]}).body["decisions"]
         client("POST", f"{BANDIT}/rewards", [{"id": made["id"], "reward": value}])
-    page = shown(open_page("/#/songs"))
+    page = wait_until_drawn(open_page("/#/songs"))
     assert "wait for a reward" not in page.locator(".why").inner_text() + hint(page)
     made = [client("POST", f"{BANDIT}/decisions").body["decisions"][0] for _ in range(3)]
     rows = {row["arm"]: row for row in client("GET", f"{BANDIT}/arms").body["arms"]}
@@ -157,7 +157,7 @@ def test_a_decision_does_not_contradict_the_arms_shown_beside_it(open_page: Open
 
 
 def test_it_says_that_not_all_arms_could_be_chosen(open_page: Open, played: Client) -> None:
-    page = shown(open_page("/#/songs"))
+    page = wait_until_drawn(open_page("/#/songs"))
     note = "Not all arms could be chosen."
     assert note not in page.locator(".why").inner_text()
     played("POST", f"{BANDIT}/decisions", {"arms": ["Harbour"]})
@@ -173,7 +173,7 @@ def test_an_arm_that_waits_for_its_first_reward_was_tried(open_page: Open, clien
         client("POST", f"{BANDIT}/decisions", {"arms": ["a"]})
     (last,) = client("POST", f"{BANDIT}/decisions").body["decisions"]
     assert (last["arm"], last["reason"]["pulls"], last["reason"]["pending"]) == ("b", 0, 1)
-    page = shown(open_page("/#/songs"))
+    page = wait_until_drawn(open_page("/#/songs"))
     assert page.locator(".why").inner_text() == (
         "In decision 6, b was chosen while 1 earlier decision for it waits for a reward: "
         "until one comes, it counts as an average arm."
@@ -183,7 +183,7 @@ def test_an_arm_that_waits_for_its_first_reward_was_tried(open_page: Open, clien
 def test_a_policy_that_draws_has_no_highest_estimate(open_page: Open, client: Client) -> None:
     client("PUT", BANDIT, {**SONGS, "policy": "thompson-sampling", "params": {}})
     play(client, 20)
-    page = shown(open_page("/#/songs"))
+    page = wait_until_drawn(open_page("/#/songs"))
     assert "was drawn with a chance of" in page.locator(".why").inner_text()
     assert hint(page).startswith("The policy draws arms at random.")
     assert "highest estimate" not in page.locator(".why").inner_text() + hint(page)
@@ -225,7 +225,7 @@ def test_a_click_rate_is_never_drawn_below_zero(open_page: Open, client: Client)
     for k in range(20):
         made = client("POST", f"{BANDIT}/decisions", {"count": 3}).body["decisions"]
         client("POST", f"{BANDIT}/rewards", [{"id": each["id"], "reward": float(k == 7)} for each in made[:2]])
-    page = shown(open_page("/#/songs", 390))
+    page = wait_until_drawn(open_page("/#/songs", 390))
     page.get_by_role("slider", name="What it paid").focus()
     for _ in range(20):
         found = re.search("likely between (.*) and (.*)", page.locator(".readout").nth(1).inner_text())
@@ -235,7 +235,7 @@ def test_a_click_rate_is_never_drawn_below_zero(open_page: Open, client: Client)
 
 
 def test_names_are_shown_as_text_not_html(open_page: Open, played: Client) -> None:
-    page = shown(open_page("/#/songs"))
+    page = wait_until_drawn(open_page("/#/songs"))
     assert page.locator("tbody tr .name").filter(has_text=EVIL).inner_text() == EVIL
     assert page.evaluate("window.escaped") is None
 
@@ -243,21 +243,21 @@ def test_names_are_shown_as_text_not_html(open_page: Open, played: Client) -> No
 def test_an_arm_that_wears_out_is_marked(open_page: Open, client: Client) -> None:
     client("PUT", BANDIT, {**SONGS, "params": {"sigma": 0.05}, "arms": ["Golden Hour", "Harbour"]})
     play(client, 200)
-    page = shown(open_page("/#/songs"))
+    page = wait_until_drawn(open_page("/#/songs"))
     assert page.locator("tbody tr").filter(has_text="Golden Hour").locator(".badge.worn").inner_text() == "wearing out"
     assert page.locator("tbody tr").filter(has_text="Harbour").locator(".badge.worn").count() == 0
     assert "more than both uncertainties together" in page.locator("section", has=page.locator("#arms")).inner_text()
 
 
 def test_new_decisions_appear_on_the_page(open_page: Open, played: Client) -> None:
-    page = shown(open_page("/#/songs"))
+    page = wait_until_drawn(open_page("/#/songs"))
     (made,) = played("POST", f"{BANDIT}/decisions").body["decisions"]
     page.wait_for_function(f"() => {DECISIONS} === '121'")
     assert page.locator(".why").inner_text().startswith(f"In decision {made['round']}, {made['arm']} was chosen")
 
 
 def test_nothing_moves_while_it_is_paused(open_page: Open, played: Client) -> None:
-    page = shown(open_page("/#/songs"))
+    page = wait_until_drawn(open_page("/#/songs"))
     page.get_by_role("button", name="Pause").click()
     assert page.locator("#live").inner_text() == "Paused"
     play(played, 1)
@@ -306,7 +306,7 @@ def test_the_keyboard_alone_is_enough(open_page: Open, played: Client) -> None:
     assert page.evaluate(f"{focused}.id") == "main"
     press("Tab", ".bandits a")
     page.keyboard.press("Enter")
-    shown(page)
+    wait_until_drawn(page)
     assert page.evaluate(f"{focused}.tagName") == "H1"  # what is new begins here
     press("Tab", ".chart")
     newest = page.evaluate(f"Number({focused}.getAttribute('aria-valuenow'))")
@@ -325,7 +325,7 @@ def test_the_keyboard_alone_is_enough(open_page: Open, played: Client) -> None:
 
 
 def test_everything_has_a_name_for_a_screen_reader(open_page: Open, played: Client) -> None:
-    page = shown(open_page("/#/songs"))
+    page = wait_until_drawn(open_page("/#/songs"))
     nameless = page.locator("button, a, input, select, [tabindex='0']").evaluate_all(
         "all => all.filter(e => !(e.ariaLabel || e.labels?.[0]?.textContent || e.textContent).trim()).map(e => e.outerHTML)"
     )
@@ -337,7 +337,7 @@ def test_everything_has_a_name_for_a_screen_reader(open_page: Open, played: Clie
 
 
 def test_light_and_dark_follow_the_system(open_page: Open, played: Client) -> None:
-    page = shown(open_page("/#/songs", color_scheme="light"))
+    page = wait_until_drawn(open_page("/#/songs", color_scheme="light"))
     back, text = colours(page)
     assert back > 230
     assert text < 60
@@ -349,12 +349,12 @@ def test_light_and_dark_follow_the_system(open_page: Open, played: Client) -> No
 
 def test_reduced_motion_is_respected(open_page: Open, played: Client) -> None:
     moving = "getComputedStyle(document.querySelector('#live'), '::before').animationName"
-    assert shown(open_page("/#/songs")).evaluate(moving) == "pulse"
-    assert shown(open_page("/#/songs", reduced_motion="reduce")).evaluate(moving) == "none"
+    assert wait_until_drawn(open_page("/#/songs")).evaluate(moving) == "pulse"
+    assert wait_until_drawn(open_page("/#/songs", reduced_motion="reduce")).evaluate(moving) == "none"
 
 
 def test_no_window_scrolls_sideways(open_page: Open, played: Client) -> None:
-    page = shown(open_page("/#/songs", 320, 640))
+    page = wait_until_drawn(open_page("/#/songs", 320, 640))
     for width, height in ((320, 640), (360, 740), (820, 1180), (1440, 900)):
         page.set_viewport_size({"width": width, "height": height})
         assert overflow(page) == 0
@@ -380,7 +380,7 @@ def test_a_token_is_asked_for_and_kept_in_the_tab(browser: "Browser", tmp_path: 
             page.locator("#told", has_text=message).wait_for()
         field.fill(reader)
         page.keyboard.press("Enter")
-        shown(page)
+        wait_until_drawn(page)
         play(client, 1)
         page.wait_for_function(f"() => {DECISIONS} === '31'")  # the stream has the token, too
         assert page.evaluate("[Object.values(sessionStorage), localStorage.length, document.cookie]") == [[reader], 0, ""]
@@ -413,7 +413,7 @@ def test_a_thousand_arms_are_hardly_more_work_than_thirty(open_page: Open, clien
         assert client("PUT", f"/v1/bandits/{name}", made).status == 201
         play(client, 3_000 // arms, name, arms)
         pages[arms] = open_page(f"/#/{name}")
-        shown(pages[arms])
+        wait_until_drawn(pages[arms])
         assert pages[arms].locator("tbody tr").count() == 20
         assert pages[arms].locator(".legend .name").count() == 9
         assert pages[arms].locator(".legend .name").first.inner_text() == f"{arms - 8} other arms"

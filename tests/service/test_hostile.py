@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import STRESS
 from tests.helpers.chaos import ServiceProcess, wait_for
-from tests.helpers.command import process
+from tests.helpers.command import run_command
 from tests.helpers.hostile_clients import (
     DECISIONS,
     MEGABYTE,
@@ -60,7 +60,7 @@ def attacked(folder: Path, with_token: bool = False, memory: int = MEMORY) -> It
     if with_token:
         tokens = folder / "tokens"
         scopes = "decide,reward,admin,read"
-        token = process("token", str(tokens), "--name", "test", "--scopes", scopes).stdout.strip()
+        token = run_command("token", str(tokens), "--name", "test", "--scopes", scopes).stdout.strip()
         options = ["--token-file", str(tokens)]
     with ServiceProcess(folder / "songs.rot", port, *options) as service:
         service.wait_until_ready()

@@ -25,9 +25,9 @@ from rotting.service.application import Application
 from rotting.service.server import Service, ServiceSettings, bind_sockets
 from rotting.store.sqlite import SQLiteStore
 from tests.conftest import STRESS
-from tests.helpers.command import process
-from tests.helpers.services import SONGS, Client, free_port, serving, wait_for_line
-from tests.helpers.stores import newest
+from tests.helpers.command import run_command
+from tests.helpers.services import SONGS, Client, free_port, service_process, wait_for_line
+from tests.helpers.stores import newest_snapshot
 
 KILLS = 200 if STRESS else 4
 BANDIT = "/v1/bandits/songs"
@@ -35,15 +35,15 @@ BANDIT = "/v1/bandits/songs"
 
 def test_a_service_starts_and_ends_in_order(tmp_path: Path) -> None:
     path, port = tmp_path / "songs.rot", free_port()
-    with serving(path, port) as running:
+    with service_process(path, port) as running:
         assert f"serving 0 bandits of {path} at http://127.0.0.1:{port}, without tokens" in wait_for_line(running, "serving")
         client = Client(port)
         client("PUT", BANDIT, SONGS)
         assert "ucb1" in wait_for_line(running, "compiled")  # who made the first one waited for it
         assert client("POST", f"{BANDIT}/decisions").status == 200
-        second = process("serve", str(path), "--port", "0")
+        second = run_command("serve", str(path), "--port", "0")
         assert (second.returncode, second.stderr) == (2, f"rotting: error: {path} is locked: another writer has it\n")
-        third = process("serve", str(tmp_path / "other.rot"), "--port", str(port))
+        third = run_command("serve", str(tmp_path / "other.rot"), "--port", str(port))
         message = f"rotting: error: port must be free, got {port} of 127.0.0.1: Address already in use\n"
         assert (third.returncode, third.stderr) == (2, message)
         assert not (tmp_path / "other.rot").exists()
@@ -53,17 +53,17 @@ def test_a_service_starts_and_ends_in_order(tmp_path: Path) -> None:
         assert running.wait(30) == 0
         client.close()
     with SQLiteStore(path, readonly=True) as store:
-        snapshot = newest(store, "songs")
+        snapshot = newest_snapshot(store, "songs")
         assert snapshot is not None
         assert snapshot.number == store.last == 1
-    with serving(path, port) as running:
+    with service_process(path, port) as running:
         assert "ucb1" in wait_for_line(running, "compiled")
         wait_for_line(running, "serving 1 bandits")
 
 
 def test_running_requests_are_answered_before_shutdown(tmp_path: Path) -> None:
     path, port = tmp_path / "songs.rot", free_port()
-    with serving(path, port) as running:
+    with service_process(path, port) as running:
         wait_for_line(running, "serving")
         first = Client(port)
         first("PUT", BANDIT, SONGS)
@@ -105,7 +105,7 @@ main(sys.argv[1:])
 
 def test_a_clock_that_is_set_back_breaks_nothing(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
-    with serving(path, 0, "--rate", "1000", program=("-c", _SET_BACK)) as running:
+    with service_process(path, 0, "--rate", "1000", program=("-c", _SET_BACK)) as running:
         client = Client(int(wait_for_line(running, "serving").partition("http://127.0.0.1:")[2].partition(",")[0]))
         client("PUT", BANDIT, SONGS)
         made = [client("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).body["decisions"][0]]
@@ -129,12 +129,12 @@ def test_a_clock_that_is_set_back_breaks_nothing(tmp_path: Path) -> None:
         running.terminate()
         assert running.wait(30) == 0
         client.close()
-    assert process("log", str(path), "--verify").returncode == 0
+    assert run_command("log", str(path), "--verify").returncode == 0
 
 
 def test_a_service_stops_cleanly_when_its_output_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
-    with serving(path, free_port()) as running:
+    with service_process(path, free_port()) as running:
         wait_for_line(running, "serving")
         assert running.stderr is not None
         running.stderr.close()
@@ -184,7 +184,7 @@ def test_a_killed_service_loses_and_repeats_no_event(tmp_path: Path) -> None:
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
     try:
         for kill in range(KILLS):
-            with serving(path, port) as running:
+            with service_process(path, port) as running:
                 wait_for_line(running, "serving")
                 if kill == 0:
                     client = Client(port)
@@ -207,7 +207,7 @@ def test_a_killed_service_loses_and_repeats_no_event(tmp_path: Path) -> None:
     # A kill can take the replies of six workers, two rewards each, which then hear that these are duplicates.
     assert outcomes["duplicate"] <= 6 * 2 * KILLS
     assert len(rewarded) >= 20 * KILLS
-    verified = process("log", str(path), "--verify")
+    verified = run_command("log", str(path), "--verify")
     assert (verified.returncode, verified.stderr) == (0, "")
     assert "and every choice the same again" in verified.stdout
     with SQLiteStore(path, readonly=True) as store:

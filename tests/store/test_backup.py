@@ -14,7 +14,7 @@ from rotting.store.backup import backup
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.disks import failing_disk
-from tests.helpers.stores import newest, numbered, read_numbers, sql
+from tests.helpers.stores import newest_snapshot, numbered_events, read_numbers, sql
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
     """A store of 3,000 events with a snapshot."""
     with SQLiteStore(tmp_path / "songs.rot", durability="os") as store:
         store.add_bandit("songs", {})
-        store.append(numbered(1, 3_000))
+        store.append(numbered_events(1, 3_000))
         store.save_snapshot("songs", 3_000, {"n": 3_000})
     return tmp_path / "songs.rot"
 
@@ -31,10 +31,10 @@ def test_a_copy_is_the_same_store(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.rot"
     assert backup(path, copy) == 3_000
     with SQLiteStore(path, readonly=True) as old, SQLiteStore(copy) as new:
-        assert (new.id, newest(new, "songs")) == (old.id, newest(old, "songs"))
+        assert (new.id, newest_snapshot(new, "songs")) == (old.id, newest_snapshot(old, "songs"))
         assert list(new.read()) == list(old.read())
         assert verify(new).problems == ()
-        assert new.append(numbered(3_001, 3_001)) == 3_001
+        assert new.append(numbered_events(3_001, 3_001)) == 3_001
     assert {each.name for each in tmp_path.iterdir()} >= {"songs.rot", "copy.rot", "copy.rot-lock"}
     assert not list(tmp_path.glob(".*"))
 
@@ -48,7 +48,7 @@ def test_a_copy_has_what_was_acknowledged_when_it_began_and_the_writer_goes_on(
     def write() -> None:
         with SQLiteStore(path, durability="os") as store:
             while not done.is_set():
-                appended.append(store.append(numbered(store.last + 1, store.last + 7)))
+                appended.append(store.append(numbered_events(store.last + 1, store.last + 7)))
                 if len(appended) % 5 == 0:
                     store.save_snapshot("songs", appended[-1], {"n": appended[-1], "long": "x" * 100_000})
 

@@ -31,7 +31,7 @@ from rotting.store.verify import verify
 from tests.conftest import INTERPRETED, STRESS
 from tests.helpers.disks import failing_disk
 from tests.helpers.memory_store import Medium, MemoryStore
-from tests.helpers.stores import newest
+from tests.helpers.stores import newest_snapshot
 
 STEPS, KILLS = (2_000, 200) if STRESS else (150, 5)
 POLICIES: list[Policy] = [rotting.EffRAWUCB(sigma=0.5), rotting.Exp3S(gamma=0.1, alpha=0.01)]
@@ -230,7 +230,7 @@ def test_decisions_go_on_while_a_snapshot_is_written(tmp_path: Path, monkeypatch
         decided.set()
     assert numbers == [3, 8]  # one at a time, and the last when it was closed
     with SQLiteStore(path, readonly=True) as store:
-        kept = newest(store, "bandit")
+        kept = newest_snapshot(store, "bandit")
         assert kept is not None
         assert kept.state == states
         assert verify(store, replay=True).problems == ()
@@ -251,11 +251,11 @@ def test_a_snapshot_that_finds_no_room_harms_nothing(tmp_path: Path, monkeypatch
     with play(path) as bandit:
         assert bandit.rounds == 5
     with SQLiteStore(path, readonly=True) as store:
-        assert newest(store, "bandit") is None
+        assert newest_snapshot(store, "bandit") is None
     with play(path) as bandit:
         bandit.update("a", 1.0)
     with SQLiteStore(path, readonly=True) as store:
-        kept = newest(store, "bandit")
+        kept = newest_snapshot(store, "bandit")
         assert kept is not None
         assert kept.number == 6
 
@@ -414,7 +414,7 @@ def test_every_kept_snapshot_is_compared(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     ahead = two_bandits(path)
     with SQLiteStore(path) as store:
-        kept = newest(store, "songs")
+        kept = newest_snapshot(store, "songs")
         assert kept is not None
         store.save_snapshot("songs", 1, ahead)
         store.save_snapshot("songs", 3, kept.state)
@@ -548,7 +548,7 @@ def test_a_killed_program_loses_and_repeats_no_event(tmp_path: Path) -> None:
             killed[next((rest for what, rest in reversed(noted) if what == "doing"), "the beginning")] += 1
             if store.exists():
                 nursery.check(store, tmp_path / "outcome.txt", kill % 2)
-                known[store] = check_told(store, [(what, *rest.split()) for what, rest in noted])
+                known[store] = check_acknowledged(store, [(what, *rest.split()) for what, rest in noted])
             else:  # it was not even made
                 assert all(what == "doing" for what, _ in noted)
     print(f"{KILLS} kills, during {dict(killed)}; {sum(known.values())} acknowledged decisions and rewards")
@@ -556,8 +556,8 @@ def test_a_killed_program_loses_and_repeats_no_event(tmp_path: Path) -> None:
     assert not STRESS or {*killed} >= {"events", *UNTIL[2:]}
 
 
-def check_told(store: Path, noted: list[tuple[str, ...]]) -> int:
-    """Check that a store has all that a program was told, once; return how much that is."""
+def check_acknowledged(store: Path, noted: list[tuple[str, ...]]) -> int:
+    """Check that a store has every acknowledged event once; return how many there are."""
     with SQLiteStore(store, readonly=True) as reader:
         kept = [event.payload for event in reader.read()]
     found = {each["id"]: (str(each["round"]), each["arm"]) for each in kept if each["event"] == "decided"}

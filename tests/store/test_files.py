@@ -14,7 +14,7 @@ from rotting.errors import InvalidTypeError, NotAStoreError, PathMissingError, S
 from rotting.store.backup import backup
 from rotting.store.files import APPLICATION_ID, FORMAT, create_store
 from rotting.store.sqlite import SQLiteStore
-from tests.helpers.stores import numbered, run, sql
+from tests.helpers.stores import numbered_events, run, sql
 
 
 def text_file(path: Path) -> None:
@@ -151,7 +151,7 @@ def test_read_only_files_and_folders_can_be_read_and_say_so_to_writers(folder: P
     path = folder / "songs.rot"
     with SQLiteStore(path) as store:
         store.add_bandit("songs", {})
-        store.append(numbered(1, 3))
+        store.append(numbered_events(1, 3))
     path.with_name("songs.rot-lock").unlink()
     path.chmod(0o444)
     folder.chmod(0o777)

@@ -22,7 +22,7 @@ from rotting.store.hosted import Hosted
 from rotting.store.protocol import StoredEvent
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
-from tests.helpers.stores import KINDS, newest, place
+from tests.helpers.stores import KINDS, newest_snapshot, place
 
 ARMS = ["a", "b", "c"]
 
@@ -200,8 +200,8 @@ def test_a_state_that_holds_events_which_were_not_written_is_never_saved(tmp_pat
     with pytest.raises(StoreFailedError, match="lacks the last changes, which were not acknowledged"):
         host.close()
     with SQLiteStore(path, readonly=True) as store:
-        assert newest(store, "songs") is None
-        saved = newest(store, "more")
+        assert newest_snapshot(store, "songs") is None
+        saved = newest_snapshot(store, "more")
         assert saved is not None
         assert saved.state["rounds"] == 1
     assert checked(path) == 8
@@ -260,7 +260,7 @@ def test_a_long_log_gets_a_snapshot_while_bandits_are_used(tmp_path: Path, monke
     assert host.written(batch) == []  # it is being saved
     host.save_snapshot(hosted, hosted.last_number, StateParts.of(hosted.state))
     with SQLiteStore(path, readonly=True) as store:
-        found = newest(store, "songs")
+        found = newest_snapshot(store, "songs")
         assert found is not None
         assert (found.number, found.state["rounds"]) == (12, 6)
     host.close()

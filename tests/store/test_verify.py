@@ -2,7 +2,7 @@
 
 from rotting.store.verify import Verification, verify
 from tests.helpers.memory_store import Medium, MemoryStore
-from tests.helpers.stores import numbered
+from tests.helpers.stores import numbered_events
 
 
 def log_of(*epochs: int) -> MemoryStore:
@@ -13,7 +13,7 @@ def log_of(*epochs: int) -> MemoryStore:
         with MemoryStore(medium) as store:
             if not medium.bandits:
                 store.add_bandit("songs", {})
-            store.append(numbered(store.last + 1, store.last + 1))
+            store.append(numbered_events(store.last + 1, store.last + 1))
     return MemoryStore(medium, readonly=True)
 
 
