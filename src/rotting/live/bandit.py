@@ -147,9 +147,7 @@ class Bandit(ArmChanges[Arm]):
         guard, state = self._guard, self._state
         if count is None:
             with guard.lock:
-                among = state.arms.slots if arms is without is None else state.arms.available(arms, without)
-                if state.rounds >= state.max_rounds:
-                    state.refuse_round(state.rounds + 1)
+                among = state.arms.available(arms, without)
                 entry, reason = state.decide(among, guard.ids.new(), True)
                 arm = state.arms.names[entry.slot]
             if state.warnings:
@@ -177,9 +175,7 @@ class Bandit(ArmChanges[Arm]):
         """
         state = self._state
         with self._guard.lock:
-            among = state.arms.slots if arms is without is None else state.arms.available(arms, without)
-            if state.rounds >= state.max_rounds:
-                state.refuse_round(state.rounds + 1)
+            among = state.arms.available(arms, without)
             entry, _ = state.decide(among, state.rounds + 1, False)
             arm = state.arms.names[entry.slot]
         if state.warnings:
@@ -199,8 +195,7 @@ class Bandit(ArmChanges[Arm]):
             id: the decision, or its id.
             reward: a finite number. True and False are refused, since they are rarely meant as a reward.
         """
-        rule, state = self._rewards, self._state
-        value = reward if type(reward) is float and rule.least <= reward <= rule.most else rule.check(reward)
+        value, state = self._rewards.check(reward), self._state
         key = id if type(id) is str else id_of(id)
         with self._guard.lock:
             outcome = state.reward(key, value)
@@ -243,8 +238,7 @@ class Bandit(ArmChanges[Arm]):
             arm: its id.
             reward: a finite number.
         """
-        rule, state = self._rewards, self._state
-        value = reward if type(reward) is float and rule.least <= reward <= rule.most else rule.check(reward)
+        value, state = self._rewards.check(reward), self._state
         with self._guard.lock:
             slot = state.arms.known(arm, retired=True)
             arm, entry = state.arms.names[slot], state.ledger.first(slot)

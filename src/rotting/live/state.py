@@ -167,6 +167,8 @@ class BanditState(Generic[Arm]):
     def decide(self, among: Ints | Complement | Page, key: Key, explained: bool) -> tuple[Entry, ArmExplanation | None]:
         """Choose one of the slots `among`; `explained`: with its propensity and the reason."""
         ledger, t = self.ledger, self.rounds + 1
+        if t > self.max_rounds:
+            self.refuse_round(t)
         if len(ledger.entries) >= ledger.max_pending:
             self._expire_oldest(among if type(among) is Page else None)
         slot, propensity, reason = self.chooser.choose(t, self.key, among, explained)
