@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rotting.errors import RewardsWarning
+from rotting.live.admitted_arms import AdmittedArms
 from rotting.live.bandit import Bandit
 from rotting.live.decisions import Decision
-from rotting.live.learner import Learner
 from rotting.live.pages import SortedSlots
 from rotting.live.processes import Guard
 from rotting.policy import Policy
@@ -138,7 +138,7 @@ def test_a_page_does_not_look_at_all_arms_for_each_place(known: bool, monkeypatc
     if known:
         bandit.learn([(arm, (arm % 7) / 8) for arm in range(300)])
         bandit.decide(count=20)  # these wait, and join
-    admitted, subtracted = counted(monkeypatch, Learner, "_admit"), counted(monkeypatch, np, "setdiff1d")
+    admitted, subtracted = counted(monkeypatch, AdmittedArms, "admit"), counted(monkeypatch, np, "setdiff1d")
     bandit = Bandit.holding(Guard(bandit._state, lambda events: None))
     bandit.decide(count=200)
     assert len(admitted) <= 3
