@@ -258,7 +258,7 @@ def test_a_policy_that_weighs_by_propensity_refuses_a_prior() -> None:
 
 def test_many_arms_start_at_once_and_are_told_apart() -> None:
     """Quadratic work on this many arms would take minutes."""
-    bandit = Bandit(make("eff-raw-ucb"), arms=range(50_000))
+    bandit: Bandit[int | str] = Bandit(make("eff-raw-ucb"), arms=range(50_000))
     assert bandit.pull() == 0
     with pytest.raises(ValueError, match="arm must be one of 0, 1, 2, 3, 4, 5 and 49994 others, got 'zero'"):
         bandit.update("zero", 1.0)
@@ -271,7 +271,7 @@ def test_many_arms_come_and_go_as_few_do(policy: Policy, monkeypatch: pytest.Mon
     """Among many, what is called then is compiled: to the same effect."""
 
     def lived() -> dict[str, Any]:
-        bandit = Bandit(policy, arms=range(3), seed=1)
+        bandit: Bandit[int | str] = Bandit(policy, arms=range(3), seed=1)
         for k in range(30):
             bandit.update(k % 3, reward_at(k % 3, k))
         bandit.forget(0)

@@ -236,7 +236,7 @@ def test_an_arm_in_the_place_of_another_owes_no_rewards() -> None:
 
 def test_slots_are_used_again() -> None:
     """News come and go by the million: the state must not grow with those that went."""
-    bandit = Bandit(make("eff-raw-ucb"), arms=["old"])
+    bandit: Bandit[int | str] = Bandit(make("eff-raw-ucb"), arms=["old"])
     bandit.update("old", 0.5)
     for k in range(300):
         bandit.add_arm(k)
@@ -250,7 +250,7 @@ def test_slots_are_used_again() -> None:
 def test_any_order_of_calls_keeps_the_promises(calls: list[str]) -> None:
     bandit = Bandit(make("eff-raw-ucb"), arms=[0, 1])
     fresh = 2
-    owed: list[Hashable] = []
+    owed: list[int] = []
     for call in calls:
         if call == "pull":
             arm = bandit.pull()

@@ -64,7 +64,7 @@ def test_all_arms_are_tried_first_whatever_comes_meanwhile(
 
 @pytest.mark.parametrize("policy", WAITING, ids=repr)
 def test_an_added_arm_does_not_take_all_decisions_until_its_first_reward(policy: Policy) -> None:
-    bandit = Bandit(policy, arms=range(3), seed=1)
+    bandit: Bandit[Hashable] = Bandit(policy, arms=range(3), seed=1)
     for k in range(60):
         bandit.update(bandit.pull(), [0.5, 0.75, 1.0][k % 3])
     bandit.add_arm("new")
@@ -78,7 +78,7 @@ def test_without_delay_the_rule_changes_nothing(policy: Policy) -> None:
     for k in range(150):
         if k == 70:
             for each in (young, ignorant):
-                each.add_arm("new")
+                each.add_arm(4)
         arm = young.pull()
         assert ignorant.pull() == arm
         for each in (young, ignorant):
@@ -191,7 +191,7 @@ def same(one: Choice, other: Choice) -> bool:
 def test_the_compiled_rule_is_the_slow_one(policy: Policy, coarse: bool) -> None:
     """Random games with masks, arms that come and go, and rewards that come late, in any order, or never."""
     rng = np.random.default_rng([len(policy.name), coarse])
-    bandit = Bandit(policy, arms=range(6), seed=3)
+    bandit: Bandit[Hashable] = Bandit(policy, arms=range(6), seed=3)
     waiting: list[str] = []
     young, rounds = 0, affordable(policy, 160)
     for k in range(rounds):
@@ -284,7 +284,7 @@ def test_the_rule_is_the_one_that_is_documented(name: str) -> None:
     """In random games, by what `explain` tells alone; and the leader of the arms that compete is not that of all arms."""
     rng, other_leader, differ = np.random.default_rng(11), 0, 0
     for game in range(100):
-        bandit = Bandit(make(name, sigma=0.3), arms=range(int(rng.integers(2, 7))), seed=game)
+        bandit: Bandit[Hashable] = Bandit(make(name, sigma=0.3), arms=range(int(rng.integers(2, 7))), seed=game)
         means = rng.uniform(size=len(bandit.arms))
         open_decisions: list[Decision] = []
         answers = rng.uniform(0.2, 0.9)

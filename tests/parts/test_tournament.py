@@ -57,7 +57,7 @@ def test_long_games_equal_the_scan_of_all_arms_and_windows(alpha: float) -> None
 def test_arms_come_and_go_around_the_tournament(policy: Policy) -> None:
     """Masks, additions and removals leave it and come back to it; a twin that is always masked looks at every arm."""
     rng = np.random.default_rng(3)
-    names = list(range(MANY + 4))
+    names: list[int | str] = list(range(MANY + 4))
     bandit, twin = Bandit(policy, arms=names), Bandit(policy, arms=names)
     twin.add_arm("never")
     for k in range(200):
@@ -81,7 +81,7 @@ def test_arms_come_and_go_around_the_tournament(policy: Policy) -> None:
 def test_whatever_moves_a_line_reaches_the_tournament(policy: Policy) -> None:
     """Explanations, masked pulls and pulls whose reward comes late, against a twin that looks at every arm."""
     rng = np.random.default_rng(4)
-    names = list(range(MANY + 3))
+    names: list[int | str] = list(range(MANY + 3))
     bandit, twin = Bandit(policy, arms=names), Bandit(policy, arms=names)
     twin.add_arm("never")
     owed = []
@@ -104,7 +104,7 @@ def test_whatever_moves_a_line_reaches_the_tournament(policy: Policy) -> None:
 @pytest.mark.parametrize("policy", [make("raw-ucb"), make("eff-raw-ucb")], ids=repr)
 def test_an_arm_in_the_place_of_another_enters_the_tournament(policy: Policy) -> None:
     """No pull in between: what is kept of the matches is still that of the arm that left, whether it won or lost them."""
-    names = list(range(MANY + 8))
+    names: list[int | str] = list(range(MANY + 8))
     for gone in names:
         bandit = Bandit(policy, arms=names)
         for k in range(2 * len(names)):

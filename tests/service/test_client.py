@@ -367,9 +367,9 @@ def test_every_route_has_a_method() -> None:
         call_of(lambda bandit: bandit.explain()),
         call_of(lambda bandit: bandit.log()),
     ]
-    found = {match(each.request.method, each.request.path.partition("?")[0])[0].handler for each in made}
+    found = {match(each.request.method, each.request.path.partition("?")[0])[0].operation for each in made}
     for_pages, for_operators = {"show_history", "list_arms", "watch"}, {"live", "ready", "show_metrics", "show_openapi"}
-    assert {route.handler for route in ROUTES} - found == for_pages | for_operators
+    assert {route.operation for route in ROUTES} - found == for_pages | for_operators
 
 
 def test_methods_have_docstrings_and_signatures() -> None:

@@ -1,10 +1,14 @@
 """Paths and methods find their routes."""
 
+from pathlib import Path
+from typing import get_args
+
 import pytest
 
 from rotting.errors import InvalidValueError
+from rotting.service.application import Application
 from rotting.service.problem_documents import ProblemError
-from rotting.service.routes import ROUTES, match
+from rotting.service.routes import ALL, ROUTES, Operation, match
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda each: f"{each.method} {each.path}")
@@ -14,6 +18,12 @@ def test_every_route_is_found(route: object) -> None:
     found, parameters = match(method, path)
     assert found == route
     assert parameters == {name: value for name, value in (("name", "a.b-c_~1"), ("arm", "x/y")) if f"{{{name}}}" in route[1]}
+
+
+def test_every_operation_has_a_handler_and_no_other(tmp_path: Path) -> None:
+    app = Application(tmp_path / "songs.rot")
+    app.host.close()
+    assert {*app.handlers, "watch"} == {*get_args(Operation)} == {route.operation for route in ALL}
 
 
 def test_what_may_change_a_bandit_waits_until_it_is_written() -> None:

@@ -1,9 +1,9 @@
 """Explanations: the index, mean, window and width of each arm, which decide whether it is chosen."""
 
-from collections.abc import Hashable
 from typing import NamedTuple
 
 from rotting.display.tables import Column, FormattedTable
+from rotting.live.arms import Arm
 
 
 class ArmExplanation(NamedTuple):
@@ -20,7 +20,7 @@ class ArmExplanation(NamedTuple):
     pending: int = 0
 
 
-class Explanation(dict[Hashable, ArmExplanation]):
+class Explanation(dict[Arm, ArmExplanation]):
     """One `ArmExplanation` for each arm, in a dict; printed as a table."""
 
     def __str__(self) -> str:

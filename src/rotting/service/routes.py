@@ -1,4 +1,4 @@
-"""The table of routes: the path, handler, scope and bodies of each request. The OpenAPI document is made from it."""
+"""The table of routes: the path, operation, scope and bodies of each request. The OpenAPI document is made from it."""
 
 import re
 from functools import lru_cache
@@ -68,12 +68,21 @@ class EventsQuery(Struct, forbid_unknown_fields=True):
     bandit: Annotated[str | None, Meta(description="Only events of this bandit.")] = None
 
 
+Operation = Literal[
+    "list_bandits", "make_bandit", "show_bandit", "archive", "put_arm", "delete_arm",
+    "decide", "reward", "cancel", "expire",
+    "explain", "show_history", "list_arms", "read_log", "watch",
+    "live", "ready", "show_metrics", "show_openapi", "show_page",
+]  # fmt: skip
+"""The name of what a request asks for: its `operationId` in the OpenAPI document. `Application.handlers` has the functions."""
+
+
 class Route(NamedTuple):
     """A method and a path, and how to respond to them."""
 
     method: str
     path: str  # with parameters in braces
-    handler: str  # the name of the method that responds
+    operation: Operation
     summary: str  # one line for the OpenAPI document
     scope: TokenScope | None  # that a token needs; None if no token is needed
     body: Any = None  # the type of the request body; None if there must be none
@@ -201,7 +210,7 @@ def match(method: str, path: str) -> tuple[Route, dict[str, str]]:
 
     Example:
         >>> route, parameters = match("DELETE", "/v1/bandits/songs/arms/hip%20hop")
-        >>> route.handler, parameters
+        >>> route.operation, parameters
         ('delete_arm', {'name': 'songs', 'arm': 'hip hop'})
     """
     steps = path.split("/")
@@ -238,6 +247,6 @@ def _parameters(pattern: tuple[str, ...], steps: list[str]) -> dict[str, str] | 
     return found
 
 
-def decoders() -> dict[Any, msgspec.json.Decoder[Any]]:
-    """Return the body decoder of each handler."""
-    return {route.handler: msgspec.json.Decoder(route.body) for route in ROUTES if route.body is not None}
+def decoders() -> dict[Operation, msgspec.json.Decoder[Any]]:
+    """Return the decoder for the body of each operation."""
+    return {route.operation: msgspec.json.Decoder(route.body) for route in ROUTES if route.body is not None}
