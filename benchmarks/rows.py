@@ -422,7 +422,10 @@ ROWS: tuple[Row, ...] = (
         "service",
         "rotting serve, EffRAWUCB, K = 10: a decision is on disk when the response arrives; clients on the same machine",
         service.measure,
-        ("Each connection sends a request after each response; one more sends rewards, 100 or more at a time.",),
+        (
+            "Each connection sends a request after each response; one more sends rewards, 100 or more at a time.",
+            "The threads of `Client` and the tasks of `AsyncClient` send the reward of each decision in a request of its own.",
+        ),
     ),
     Check(
         "memory",
