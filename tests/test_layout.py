@@ -54,6 +54,8 @@ TESTED_WITH = {
     "problems/drawings.py": "problems/test_problem.py",
     "problems/given_arms.py": "problems/test_problem.py",
     "problems/noise_draws.py": "problems/test_noise.py",
+    "service/asyncio_pool.py": "service/test_pools.py",
+    "service/blocking_pool.py": "service/test_pools.py",
     "simulation/plan.py": "simulation/test_simulate.py",
     "simulation/merging.py": "simulation/test_result.py",
     "simulation/result_arrays.py": "simulation/test_result.py",

@@ -282,7 +282,7 @@ def test_many_async_calls_over_a_line_that_breaks(port: int, name: str) -> None:
 def test_an_unreachable_service_raises_after_all_attempts() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = url_of(silent.getsockname()[1])
-        message = "^the service did not respond in 2 attempts: ReadTimeout"
+        message = r"^the service did not respond in 2 attempts: the response did not end within 0\.05 s$"
         with (
             rotting.Client(address, timeout=0.05, retries=1) as client,
             pytest.raises(ServiceUnreachableError, match=message),
@@ -290,7 +290,7 @@ def test_an_unreachable_service_raises_after_all_attempts() -> None:
             client.bandits()
     with (
         rotting.Client(address, retries=0) as client,
-        pytest.raises(ServiceUnreachableError, match="in 1 attempt: ConnectError"),
+        pytest.raises(ServiceUnreachableError, match="in 1 attempt: ConnectionRefusedError"),
     ):
         client.bandits()
 
@@ -335,12 +335,10 @@ def test_wrong_limits(name: str) -> None:
             kind("http://x", **limits)
 
 
-def test_without_httpx_one_sentence_says_what_to_install() -> None:
-    code = "import sys; sys.modules['httpx'] = None; import rotting; rotting.Client"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert found.stderr.splitlines()[-1] == (
-        "rotting.errors.MissingExtraError: the client needs httpx: pip install 'rotting[service]'"
-    )
+def test_the_client_needs_no_extra() -> None:
+    extras = ("apsw", "h11", "httptools", "httpx", "msgspec", "prometheus_client", "uvicorn", "uvloop")
+    code = f"import sys; sys.modules.update(dict.fromkeys({extras})); import rotting; rotting.Client; rotting.AsyncClient"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("kind", [RemoteBandit, AsyncRemoteBandit])
@@ -666,7 +664,7 @@ def test_a_decision_whose_deadline_passes_is_cancelled_on_the_service() -> None:
     with stuck_service() as stub:
         with (
             rotting.Client(stub.url, deadline=1.0) as client,
-            pytest.raises(ServiceUnreachableError, match=message + "ReadTimeout"),
+            pytest.raises(ServiceUnreachableError, match=message + "the response did not end within"),
         ):
             client.bandit("songs").decide()
         stub.wait(2)

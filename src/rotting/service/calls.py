@@ -7,7 +7,8 @@ import json
 import math
 import secrets
 from collections.abc import Callable, Coroutine, Hashable, Iterable
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
+from types import MethodType
 from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, TypeVar, overload
 from urllib.parse import quote, urlencode
 
@@ -40,7 +41,11 @@ class method(Generic[P, T]):  # noqa: N801 - used as a decorator, like `property
     """Decorator of a method of both clients: the method returns a `Call`, and its owner sends it."""
 
     def __init__(self, make_call: Callable[Concatenate[Any, P], Call[T]]) -> None:
+        def send(owner: Any, *args: P.args, **kwargs: P.kwargs) -> Any:
+            return owner._send(make_call(owner, *args, **kwargs))
+
         self._make_call = make_call
+        self._send = update_wrapper(send, make_call)
 
     @overload
     def __get__(self, owner: None, kind: type) -> Callable[Concatenate[Any, P], Call[T]]: ...
@@ -52,27 +57,27 @@ class method(Generic[P, T]):  # noqa: N801 - used as a decorator, like `property
     def __get__(self, owner: Any, kind: type) -> Any:
         if owner is None:
             return self._make_call  # so that `help` shows its signature and docstring
-
-        def send(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return owner._send(self._make_call(owner, *args, **kwargs))
-
-        return update_wrapper(send, self._make_call)
+        return MethodType(self._send, owner)
 
 
 # --- Requests ---------------------------------------------------------------------------------------------------------------
 
 
+_ENCODE = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_JSON = {"Content-Type": "application/json"}
+
+
 def _call(method: str, path: str, parse: Callable[[Any], T | Call[T]], body: Any = None, **query: Any) -> Call[T]:
     try:
-        content = None if body is None else json.dumps(body, allow_nan=False).encode()
+        content = None if body is None else _ENCODE(body).encode()
     except TypeError as error:
         raise InvalidTypeError("the request", "hold only what JSON can carry", body, hint=f": {error}") from None
     except (ValueError, RecursionError):
         raise InvalidValueError(
             "the request", "hold only what JSON can carry", body, got="NaN, an infinite number or a loop"
         ) from None
-    headers = {} if content is None else {"Content-Type": "application/json"}
-    return Call(ClientRequest(method, f"{path}?{_encode_query(query)}" if query else path, content, headers), parse)
+    target = f"{path}?{_encode_query(query)}" if query else path
+    return Call(ClientRequest(method, target, content, {} if content is None else _JSON), parse)
 
 
 def _encode_query(query: dict[str, Any]) -> str:
@@ -122,9 +127,14 @@ def _parse_number(data: Any, name: str) -> float:
 
 
 def _parse_reason(data: Any) -> ArmExplanation:
-    index, mean, width = (_parse_number(data, name) for name in ("index", "mean", "width"))
-    window, pulls, pending = (field(data, name, int) for name in ("window", "pulls", "pending"))
-    return ArmExplanation(index, mean, window, width, pulls, pending)
+    return ArmExplanation(
+        _parse_number(data, "index"),
+        _parse_number(data, "mean"),
+        field(data, "window", int),
+        _parse_number(data, "width"),
+        field(data, "pulls", int),
+        field(data, "pending", int),
+    )
 
 
 def _parse_decision(data: Any) -> Decision:
@@ -218,8 +228,12 @@ class BanditMethods:
     def __init__(self, name: str, send: Callable[[Call[Any]], Any]) -> None:
         self._name, self._send = name, send
 
+    @cached_property
+    def _root(self) -> str:
+        return f"/v1/bandits/{_segment('name', self._name)}"
+
     def _path(self, *segments: str) -> str:
-        return "/".join(["/v1/bandits", _segment("name", self._name), *segments])
+        return "/".join([self._root, *segments])
 
     def _post(self, collection: str, parse: Callable[[Any], T | Call[T]], body: Any = None) -> Call[T]:
         return _call("POST", self._path(collection), parse, body)
@@ -251,7 +265,7 @@ class BanditMethods:
         call = self._post("decisions", parse, body)
         if key is not None or dry_run:
             return call
-        return call._replace(cleanup=self._post("cancellations", _parse_outcome, {"keys": [own_key]}))
+        return call._replace(cleanup=lambda: self._post("cancellations", _parse_outcome, {"keys": [own_key]}))
 
     @method
     def reward(self, id: str | Decision, reward: float) -> Call[Outcome]:  # noqa: A002 - the name of this field of a decision

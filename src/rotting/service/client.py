@@ -1,23 +1,25 @@
 """The bandits of a service, with the methods of `Bandit`, over HTTP: `Client` blocks, `AsyncClient` is awaited.
 
-`calls` makes requests and reads responses, and `retries` decides when to send a request again. This module waits, and is the
-only one that uses the HTTP library.
+`calls` makes requests and reads responses, and `retries` decides when to send a request again. This module waits, and sends
+the requests over the connections of a pool.
 """
 
 import asyncio
-import os
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 from rotting.common.rules import nonnegative_int, positive
-from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, RottingError, ServiceError
+from rotting.errors import RottingError, ServiceError
 from rotting.live.decisions import Decision
 from rotting.service import retries
+from rotting.service.address import parse_address
+from rotting.service.asyncio_pool import AsyncioPool
+from rotting.service.blocking_pool import BlockingPool
 from rotting.service.calls import Awaited, BanditMethods, Blocking, ServiceMethods
+from rotting.service.pools import Pools, Progress
 from rotting.service.retries import (
     Call,
     CleanUp,
@@ -29,16 +31,11 @@ from rotting.service.retries import (
     Step,
     StepResult,
 )
-
-try:
-    import httpx
-except ImportError as error:
-    raise MissingExtraError("the client needs httpx: pip install 'rotting[service]'") from error
+from rotting.service.wire import MalformedResponseError, encode_request
 
 T = TypeVar("T")
 Names = Iterable[str] | None
 """Names of arms."""
-HTTP = TypeVar("HTTP", httpx.Client, httpx.AsyncClient)
 
 _BLOCKING_CLEANUP = RetryLimits(timeout=1.0, retries=0, deadline=1.0)  # the caller waits for it
 _BACKGROUND_CLEANUP = RetryLimits(timeout=5.0, retries=3, deadline=10.0)
@@ -106,33 +103,7 @@ class AsyncRemoteBandit(BanditMethods, Awaited):
         return decisions[0] if count is None else tuple(decisions)
 
 
-# --- Connections ------------------------------------------------------------------------------------------------------------
-
-
-def _http_settings(url: object, token: object) -> dict[str, Any]:
-    """Check the URL and the token; return the settings of the HTTP client."""
-    if not isinstance(url, str):
-        raise InvalidTypeError("url", "be an address such as http://127.0.0.1:8000", url)
-    if not _is_address(url):
-        raise InvalidValueError("url", "be an address such as http://127.0.0.1:8000", url)
-    if token is not None and not isinstance(token, str):
-        raise InvalidTypeError("token", "be a string or None", None, got=f"a {type(token).__name__}")
-    if token is not None and not (token.isascii() and token.isprintable()):
-        raise InvalidValueError("token", "be printable ASCII", None, got="other characters in it")
-    headers = {"Accept-Encoding": "identity"}  # so that the limit on the bytes read is a limit on memory
-    if token is not None:
-        headers["Authorization"] = f"Bearer {token}"
-    return {"base_url": url, "headers": headers, "follow_redirects": False}
-
-
-def _is_address(url: str) -> bool:
-    if not url.startswith(("http://", "https://")):
-        return False
-    try:
-        parsed = httpx.URL(url)
-        return bool(parsed.host) and (parsed.port or 0) < 2**16
-    except (httpx.InvalidURL, ValueError):
-        return False
+# --- Attempts ---------------------------------------------------------------------------------------------------------------
 
 
 def _limits(timeout: object, retries: object, deadline: object) -> RetryLimits:
@@ -140,71 +111,13 @@ def _limits(timeout: object, retries: object, deadline: object) -> RetryLimits:
     return RetryLimits(positive("timeout", timeout), nonnegative_int("retries", retries), seconds)
 
 
-def _no_cookies() -> CookieJar:
-    """Return a jar that stays empty: one malformed cookie would make every later request fail.
-
-    Each HTTP client needs its own, since a jar has a lock, and a forked child must not inherit one that is in use.
-    """
-    return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-
-
-class _Connections(Generic[HTTP]):
-    """The connections of a client, separate for each process and each event loop.
-
-    A forked child inherits the sockets of its parent. If both used them, each would read responses meant for the other, so the
-    child opens its own. It neither uses nor closes those of the parent, and keeps a reference to them, since the garbage
-    collector would close them. No lock is needed, and none can be inherited in a locked state: `dict.setdefault` is atomic.
-    """
-
-    def __init__(self, http_class: type[HTTP], settings: dict[str, Any]) -> None:
-        self._http_class: type[HTTP] = http_class
-        self._settings = settings
-        self._by_owner: dict[tuple[int, asyncio.AbstractEventLoop | None], HTTP] = {}
-        self._is_closed = False
-
-    def current(self, loop: asyncio.AbstractEventLoop | None = None) -> HTTP:
-        """Return the HTTP client of this process and this event loop."""
-        if self._is_closed:
-            raise ServiceError("the client is closed: make a new one")
-        owner = os.getpid(), loop
-        found = self._by_owner.get(owner)
-        if found is None:
-            self._drop_closed_loops()
-            found = self._by_owner.setdefault(owner, self._http_class(**self._settings, cookies=_no_cookies()))
-        return found
-
-    def _drop_closed_loops(self) -> None:
-        for process, loop in list(self._by_owner):
-            if process == os.getpid() and loop is not None and loop.is_closed():
-                self._by_owner.pop((process, loop), None)
-
-    def close(self, loop: asyncio.AbstractEventLoop | None = None) -> HTTP | None:
-        """Refuse further requests; return the HTTP client to close, if there is one."""
-        self._is_closed = True
-        return self._by_owner.pop((os.getpid(), loop), None)
-
-
-class _Progress:
-    """Records whether a request was sent; `trace` is a callback of the HTTP library."""
-
-    sent = False
-
-    def trace(self, event: str, info: object) -> None:
-        if event.endswith("send_request_headers.started"):
-            self.sent = True
-
-    async def async_trace(self, event: str, info: object) -> None:
-        self.trace(event, info)
-
-    def failed(self, error: Exception) -> NoResponse:
-        return NoResponse(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__, self.sent)
-
-    def timed_out(self, seconds: float) -> NoResponse:
-        return NoResponse(f"the response did not end within {seconds:g} s", self.sent)
-
-
-_FAILURES = (httpx.HTTPError, httpx.InvalidURL, RuntimeError, UnicodeError)
-"""The errors of the HTTP library if there is no response; RuntimeError if the client is closed meanwhile."""
+def _no_response(error: Exception, progress: Progress, timeout: float) -> NoResponse:
+    if isinstance(error, TimeoutError):
+        what = "the response did not end" if progress.sent else "there was no connection"
+        return NoResponse(f"{what} within {timeout:g} s", progress.sent)
+    if isinstance(error, MalformedResponseError):
+        return NoResponse(str(error), progress.sent)
+    return NoResponse(f"{type(error).__name__}: {error}", progress.sent)
 
 
 # --- Clients ----------------------------------------------------------------------------------------------------------------
@@ -253,7 +166,8 @@ class Client(ServiceMethods, Blocking):
         deadline: float | None = 30.0,
     ) -> None:
         self._limits = _limits(timeout, retries, deadline)
-        self._connections = _Connections(httpx.Client, _http_settings(url, token))
+        self._address = parse_address(url, token)
+        self._pools = Pools(lambda: BlockingPool(self._address))
 
     def bandit(self, name: str) -> RemoteBandit:
         """Return a bandit that exists on the service; sends no request."""
@@ -278,7 +192,7 @@ class Client(ServiceMethods, Blocking):
             with suppress(RottingError):
                 self._make(step.call, _BLOCKING_CLEANUP)
             return None
-        progress = _Progress()
+        progress = Progress()
         try:
             if isinstance(step, SendRequest):
                 return self._exchange(step, progress)
@@ -287,31 +201,21 @@ class Client(ServiceMethods, Blocking):
             return Interrupted(error, progress.sent)
         return None
 
-    def _exchange(self, step: SendRequest, progress: _Progress) -> ClientResponse | NoResponse:
+    def _exchange(self, step: SendRequest, progress: Progress) -> ClientResponse | NoResponse:
         """Send a request, and read the response."""
-        method, path, content, headers = step.request
-        http, end = self._connections.current(), time.monotonic() + step.timeout
-        extensions = {"trace": progress.trace}
+        message = encode_request(step.request, self._address.prefix, self._address.headers)
         try:
-            with http.stream(
-                method, path, content=content, headers=headers, timeout=step.timeout, extensions=extensions
-            ) as response:
-                body = bytearray()
-                for part in response.iter_raw():
-                    body += part
-                    if len(body) > retries.MAX_CONTENT:
-                        break
-                    if time.monotonic() > end:
-                        return progress.timed_out(step.timeout)
-                return ClientResponse(response.status_code, bytes(body), dict(response.headers))
-        except _FAILURES as error:
-            return progress.failed(error)
+            return self._pools.current().exchange(message, step.timeout, progress)
+        except ServiceError:
+            raise  # the client is closed; a ServiceError is an OSError too
+        except (OSError, MalformedResponseError) as error:
+            return _no_response(error, progress, step.timeout)
 
     def close(self) -> None:
         """Close the connections of this process; the client cannot be used afterwards."""
-        http = self._connections.close()
-        if http is not None:
-            http.close()
+        pool = self._pools.close()
+        if pool is not None:
+            pool.close()
 
     def __enter__(self) -> Self:
         return self
@@ -351,7 +255,8 @@ class AsyncClient(ServiceMethods, Awaited):
         deadline: float | None = 30.0,
     ) -> None:
         self._limits = _limits(timeout, retries, deadline)
-        self._connections = _Connections(httpx.AsyncClient, _http_settings(url, token))
+        self._address = parse_address(url, token)
+        self._pools = Pools(lambda: AsyncioPool(self._address))
         self._cleanups: set[asyncio.Task[None]] = set()
 
     def bandit(self, name: str) -> AsyncRemoteBandit:
@@ -376,7 +281,7 @@ class AsyncClient(ServiceMethods, Awaited):
         if isinstance(step, CleanUp):
             self._clean_up(step.call)
             return None
-        progress = _Progress()
+        progress = Progress()
         try:
             if isinstance(step, SendRequest):
                 return await self._exchange(step, progress)
@@ -385,25 +290,16 @@ class AsyncClient(ServiceMethods, Awaited):
             return Interrupted(error, progress.sent)
         return None
 
-    async def _exchange(self, step: SendRequest, progress: _Progress) -> ClientResponse | NoResponse:
+    async def _exchange(self, step: SendRequest, progress: Progress) -> ClientResponse | NoResponse:
         """Send a request, and read the response."""
-        method, path, content, headers = step.request
-        http, extensions = self._connections.current(asyncio.get_running_loop()), {"trace": progress.async_trace}
+        message = encode_request(step.request, self._address.prefix, self._address.headers)
+        pool = self._pools.current(asyncio.get_running_loop())
         try:
-            async with (
-                asyncio.timeout(step.timeout),
-                http.stream(method, path, content=content, headers=headers, timeout=None, extensions=extensions) as response,
-            ):
-                body = bytearray()
-                async for part in response.aiter_raw():
-                    body += part
-                    if len(body) > retries.MAX_CONTENT:
-                        break
-                return ClientResponse(response.status_code, bytes(body), dict(response.headers))
-        except TimeoutError:
-            return progress.timed_out(step.timeout)
-        except _FAILURES as error:
-            return progress.failed(error)
+            return await pool.exchange(message, step.timeout, progress)
+        except ServiceError:
+            raise  # the client is closed; a ServiceError is an OSError too
+        except (OSError, MalformedResponseError) as error:
+            return _no_response(error, progress, step.timeout)
 
     def _clean_up(self, call: Call[Any]) -> None:
         async def make() -> None:
@@ -425,9 +321,9 @@ class AsyncClient(ServiceMethods, Awaited):
                     task.cancel()
                 await asyncio.gather(*late, return_exceptions=True)
         finally:
-            http = self._connections.close(loop)
-            if http is not None:
-                await http.aclose()
+            pool = self._pools.close(loop)
+            if pool is not None:
+                await pool.close()
 
     async def __aenter__(self) -> Self:
         return self

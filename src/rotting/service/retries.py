@@ -74,7 +74,7 @@ class Call(NamedTuple, Generic[T]):
     request: ClientRequest
     parse: "Callable[[Any], T | Call[T]]"  # makes the result from the JSON of the response, or returns the next call
     missing_is_done: bool = False  # whether status 404 to a second attempt means that the first attempt did the work
-    cleanup: "Call[Any] | None" = None  # made if the caller gives up while the service may have carried out the request
+    cleanup: "Callable[[], Call[Any]] | None" = None  # for a caller who gives up when the service may have acted already
 
 
 class RetryLimits(NamedTuple):
@@ -117,6 +117,9 @@ def field(data: Any, name: str, *kinds: type) -> Any:
     if not isinstance(value, kinds):
         raise TypeError(name)
     return value
+
+
+_decode = json.JSONDecoder().decode  # `json.loads` would first guess the encoding
 
 
 def _unreadable(response: ClientResponse) -> ServiceError:
@@ -162,7 +165,7 @@ def _result(call: Call[T], response: ClientResponse, is_retry: bool) -> T | Call
     if not 200 <= response.status < 300:
         raise _problem(response)
     try:
-        return call.parse(json.loads(response.content))
+        return call.parse(_decode(response.content.decode()))
     except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
         raise _unreadable(response) from None
 
@@ -274,5 +277,5 @@ def send_with_retries(
         raise
     except BaseException:
         if may_have_acted and call.cleanup is not None:
-            yield CleanUp(call.cleanup)
+            yield CleanUp(call.cleanup())
         raise
