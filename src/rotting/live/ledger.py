@@ -223,7 +223,7 @@ class ClosedDecisions:
 
     def __init__(self, most: int, rewards: Iterable[tuple[str, FinalReward]] = ()) -> None:
         self._most = most
-        self._chunks: deque[dict[str, FinalReward]] = deque([{}])  # oldest first; all but the last are full and do not change
+        self._chunks: list[dict[str, FinalReward]] = [{}]  # oldest first; all but the last are full and do not change
         self._last = self._chunks[-1]
         for id, reward in rewards:  # noqa: A001 - as in `Decision`
             self.add(id, reward)
@@ -235,7 +235,7 @@ class ClosedDecisions:
             self._last = {}
             self._chunks.append(self._last)
             if self._forgotten >= _CHUNK:
-                self._chunks.popleft()
+                del self._chunks[0]
 
     @property
     def _forgotten(self) -> int:

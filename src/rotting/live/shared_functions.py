@@ -52,7 +52,7 @@ def _is_own(kernel: Kernel) -> bool:
     return all(is_own_work(each) for each in vars(kernel).values() if each is not None)
 
 
-def _types(value: Any) -> Hashable:
+def _types(value: Any) -> Any:
     """Return what compiled code distinguishes: the classes of tuples, and the type, dimensions and layout of arrays."""
     if isinstance(value, tuple):
         return (type(value), *map(_types, value))

@@ -1,8 +1,8 @@
 """Many durable bandits in one store, for one process that serves them all.
 
-A bandit is loaded when it is first used, and then stays in memory. Its events are collected in a batch: the events of many
-calls, of any of the bandits, are written in one transaction. A response must wait until the batch with its events is written
-(`take`, then `write`, which may run in a worker thread while the next batch collects).
+A bandit is loaded when it is first used, and stays in memory until so many others are used that it is unloaded. Its events are
+collected in a batch: the events of many calls, of any of the bandits, are written in one transaction. A response must wait
+until the batch with its events is written (`take`, then `write`, which may run in a worker thread while the next one collects).
 
 After a failed write, bandits in memory may be ahead of the store. So `fail` drops all of them, and `recover` opens the store
 again and reads everything anew.
@@ -11,11 +11,14 @@ again and reads everything anew.
 import os
 import threading
 import time
-from collections.abc import Hashable, Iterable
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, MutableMapping
 from contextlib import AbstractContextManager, suppress
+from itertools import islice
 from os import PathLike
 from typing import Any
 
+from rotting.common.rules import positive_int
 from rotting.errors import RottingError, StoreError, StoreFailedError, StoreFullError
 from rotting.live.arms import restore_arm
 from rotting.live.saved_state import Parts
@@ -30,7 +33,7 @@ from rotting.store.name_filter import NameFilter
 from rotting.store.open_files import OpenFile
 from rotting.store.protocol import Durability, Payload
 from rotting.store.reader_pool import ReaderPool
-from rotting.store.records import check_bandit, check_name
+from rotting.store.records import check_bandit, check_name, decode, encode
 from rotting.store.restoring import describe, resume, with_current_words
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.writers import Writer, last_writer
@@ -38,7 +41,37 @@ from rotting.store.writers import Writer, last_writer
 ARCHIVED = "archived"
 """The name of the note that marks a bandit as archived: it makes no more decisions."""
 
+MAX_LOADED = 10_000
+"""The number of bandits in memory beyond which idle ones are unloaded."""
+
 _SAVE_SECONDS = 5.0  # how long `close` saves snapshots; without one, the next load replays the log
+_IDLE_SECONDS = 5.0  # a bandit that was used more recently is not unloaded: a request may still hold it
+_FEW_EVENTS = 100  # replaying fewer takes less time than saving and reading a snapshot
+
+
+class Descriptions(MutableMapping[str, Payload]):
+    """The description of each bandit, by name. They are kept as JSON, which takes little memory, and decoded when needed."""
+
+    def __init__(self, encoded: dict[str, bytes]) -> None:
+        self._encoded = encoded
+
+    def __getitem__(self, name: str) -> Payload:
+        return with_current_words(decode(self._encoded[name]))
+
+    def __setitem__(self, name: str, meta: Payload) -> None:
+        self._encoded[name] = encode("meta", meta)
+
+    def __delitem__(self, name: str) -> None:
+        del self._encoded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._encoded
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._encoded)
+
+    def __len__(self) -> int:
+        return len(self._encoded)
 
 
 class Host:
@@ -51,6 +84,7 @@ class Host:
         path: the file.
         durability: what is safe when a batch is written, as for `rotting.open`.
         create: create the file if it does not exist; it is never created later.
+        max_loaded: the number of bandits in memory beyond which idle ones are unloaded (`find_idle`, `unload`).
 
     Example:
         >>> import tempfile
@@ -66,8 +100,15 @@ class Host:
         >>> folder.cleanup()
     """
 
-    def __init__(self, path: str | PathLike[str], durability: Durability = "disk", create: bool = True) -> None:
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        durability: Durability = "disk",
+        create: bool = True,
+        max_loaded: int = MAX_LOADED,
+    ) -> None:
         self._path, self._durability = path, durability
+        self._max_loaded = positive_int("max_loaded", max_loaded)
         self.is_new = create and not os.path.lexists(path)
         """Whether the store was created just now."""
         self._store = SQLiteStore(path, durability=durability, create=create)
@@ -77,22 +118,20 @@ class Host:
         except BaseException:
             self._store.close()
             raise
-        self._readers = ReaderPool(path, self._store.id)
+        self._readers = ReaderPool(path, self._store)
         self._note_reader = self._readers.new_reader()  # kept open, so that the event loop does not wait for a new one
-        self.metas = self._descriptions()
+        self.metas = Descriptions(self._store.encoded_bandits())
         """The description of each bandit, by name; also of bandits that are not written yet."""
-        self.live: dict[str, Hosted] = {}
-        """The bandits in memory, by name."""
+        self.live: OrderedDict[str, Hosted] = OrderedDict()
+        """The bandits in memory, by name; the one that was used last comes last."""
         self.trouble: StoreError | None = None
         """Why nothing can be written at present; `resume_writing` clears it."""
         self.generation = 0
         """How often all bandits were dropped; a bandit of an earlier generation must not be used."""
-        self._batch = Batch(self._store.last + 1)
+        self._last_written = self._store.last
+        self._batch = Batch(self._last_written + 1)
         self._unwritten: set[str] = set()  # bandits that the store does not have yet
         self._notes: dict[tuple[str, str], Payload] = {}  # notes that the store does not have yet
-
-    def _descriptions(self) -> dict[str, Payload]:
-        return {name: with_current_words(meta) for name, meta in self._store.bandits().items()}
 
     # --- Bandits ----------------------------------------------------------------------------------------------------------
 
@@ -100,9 +139,9 @@ class Host:
         """Read a bandit from the store, which may take seconds; `adopt` then puts it to use."""
         generation, meta = self.generation, self.metas[name]
         with self.reader() as reader:
-            state = resume(reader, name, meta)
-            archived, writer = reader.note(name, ARCHIVED) is not None, last_writer(reader, name)
-        hosted = Hosted(name, state, meta, generation, archived=archived, writer=writer)
+            state, replayed = resume(reader, name, meta)
+            archived, writer = reader.note(name, ARCHIVED) is not None, last_writer(reader, name, meta)
+        hosted = Hosted(name, state, generation, archived=archived, writer=writer, replayed=replayed)
         hosted.bandit.warm_up()
         return hosted
 
@@ -110,26 +149,60 @@ class Host:
         """Make a new bandit, which may take seconds; `adopt` then adds it to the next batch."""
         generation = self.generation
         state = BanditState.new(policy, arms, seed, **options)
-        hosted = Hosted(check_name(name), state, describe(state, seed), generation, writer=Writer.of(policy), is_new=True)
+        meta = describe(state, seed)
+        hosted = Hosted(check_name(name), state, generation, writer=Writer.of(policy), description=meta)
         hosted.bandit.warm_up()
         return hosted
 
     def adopt(self, hosted: Hosted) -> Hosted:
         """Put a bandit to use and return it, or return the bandit of this name that is in use already."""
-        name = hosted.name
+        name, meta = hosted.name, hosted.description
         if name in self.live:
             return self.live[name]
-        if hosted.is_new and name in self.metas:
+        if meta is not None and name in self.metas:
             raise StoreFailedError(f"got bandit {name!r} from another request meanwhile: try again", self._path)
         if hosted.generation != self.generation:
             raise StoreFailedError("was opened again while the bandit was loaded: try again", self._path)
-        if hosted.is_new:
+        if meta is not None:
             self._check_trouble()
-            self.metas[name] = hosted.meta
-            self._batch.bandits.append((name, hosted.meta))
+            self.metas[name], hosted.description = meta, None
+            self._batch.bandits.append((name, meta))
             self._unwritten.add(name)
         self.live[name] = hosted
+        hosted.last_used = time.monotonic()
         return hosted
+
+    def find(self, name: str) -> Hosted | None:
+        """Return a bandit for a request if it is in memory."""
+        hosted = self.live.get(name)
+        if hosted is not None:
+            self.live.move_to_end(name)
+            hosted.last_used = time.monotonic()
+        return hosted
+
+    def find_idle(self, now: float) -> list[Hosted]:
+        """Return the bandits to unload at this time, those first that were used longest ago.
+
+        There are none as long as at most `max_loaded` bandits are in memory, and only bandits that no request may still hold.
+        """
+        idle: list[Hosted] = []
+        for hosted in islice(self.live.values(), max(0, len(self.live) - self._max_loaded)):
+            if now - hosted.last_used < _IDLE_SECONDS:
+                break
+            idle.append(hosted)
+        return idle
+
+    def needs_snapshot(self, hosted: Hosted) -> bool:
+        """Return whether an idle bandit needs a snapshot before it is unloaded, so that loading it again is fast."""
+        return hosted.unsaved >= _FEW_EVENTS
+
+    def unload(self, hosted: Hosted) -> None:
+        """Remove a bandit from memory, unless it was used again, or has events that are not written. It is then refused."""
+        is_written = not hosted.events and hosted.last_number <= self._last_written and hosted.name not in self._unwritten
+        is_idle = not hosted.is_saving and time.monotonic() - hosted.last_used >= _IDLE_SECONDS
+        if is_written and is_idle and self.live.get(hosted.name) is hosted:
+            del self.live[hosted.name]
+            hosted.generation = -1
 
     def is_same(self, name: str, policy: Policy, arms: list[Hashable], options: dict[str, Any]) -> bool:
         """Return whether a bandit was made with these arguments."""
@@ -253,6 +326,7 @@ class Host:
 
     def written(self, batch: Batch) -> list[Hosted]:
         """Forget what was kept until the batch was written; return the bandits whose snapshot is due (`save_snapshot`)."""
+        self._last_written = batch.last
         self._unwritten.difference_update(name for name, _ in batch.bandits)
         for name, payload in batch.events if self._notes else ():
             key = (name, payload.get("note", ""))
@@ -303,6 +377,7 @@ class Host:
             if not self._file.is_in_place:  # it may be a backup, which lacks events that were acknowledged
                 raise StoreFailedError("is not the file that was opened at the start: put that back, or restart", self._path)
             self._store = self._readers.check_id(SQLiteStore(self._path, durability=self._durability, create=False))
+            self._readers.writer = self._store
         self._store.check_file()
         self._store.probe()
         reader, self._note_reader = self._note_reader, self._readers.new_reader()
@@ -311,8 +386,9 @@ class Host:
     def resume_writing(self) -> None:
         """End the trouble after `recover`. Everything is read anew, since a failed batch may have been written after all."""
         self._drop_all()
-        self.metas = self._descriptions()
-        self._batch = Batch(self._store.last + 1)
+        self.metas = Descriptions(self._store.encoded_bandits())
+        self._last_written = self._store.last
+        self._batch = Batch(self._last_written + 1)
         self.trouble = None
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """Describes a bandit when it is added to a store, and restores its state from that description, snapshots and events."""
 
 import logging
+from typing import NamedTuple
 
 from rotting.errors import RottingError, StoreError
 from rotting.live.arms import restore_arm
@@ -41,7 +42,15 @@ def initial_state(meta: Payload) -> BanditState:
     return BanditState.new(policy_from_json(meta["policy"]), arms, meta["seed"], pending, meta["max_pending"])
 
 
-def resume(store: Store, name: str, meta: Payload) -> BanditState:
+class Resumed(NamedTuple):
+    """A bandit that was read from a store."""
+
+    state: BanditState
+    replayed: int
+    """The number of events that were applied after the snapshot."""
+
+
+def resume(store: Store, name: str, meta: Payload) -> Resumed:
     """Return the state of a bandit: its newest usable snapshot, with the events after it applied.
 
     The log is trusted: decisions are not made again, so that a store also opens with another version of its policy. A snapshot
@@ -57,9 +66,11 @@ def resume(store: Store, name: str, meta: Payload) -> BanditState:
     return _apply_events(initial_state(meta), store, name, 0)
 
 
-def _apply_events(state: BanditState, store: Store, name: str, after: int) -> BanditState:
+def _apply_events(state: BanditState, store: Store, name: str, after: int) -> Resumed:
+    replayed = 0
     for event in store.read(name, after):
         change = event_in(event.payload)
+        replayed += 1
         if change is not None:
             state.apply(change)
-    return state
+    return Resumed(state, replayed)
