@@ -8,6 +8,7 @@ import heapq
 import math
 from collections.abc import Hashable, Iterable
 from itertools import islice
+from sys import intern
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -37,7 +38,7 @@ def check_arm(arm: object, depth: int = _MAX_DEPTH) -> Hashable:
     if type(arm) is str:
         if not arm.isascii() and any("\ud800" <= each <= "\udfff" for each in arm):
             raise InvalidValueError("arm", "be a string of whole characters, so that JSON can carry it", arm)
-        return arm
+        return intern(arm)  # thousands of bandits often have the same arms
     if type(arm) is int and arm.bit_length() > _MAX_BITS:
         bits = arm.bit_length()
         raise InvalidValueError("arm", f"be a whole number of at most {_MAX_BITS} bits", arm, got=f"one of {bits} bits")

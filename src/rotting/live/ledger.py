@@ -178,8 +178,8 @@ class EarlyRewards:
         self.number = 0
         self.version = 0
         """Increases with every change."""
-        self._places = np.zeros((3, 16), np.int64)  # rounds of the decisions, increasing; rounds of the rewards; slots
-        self._rewards = np.zeros(16)
+        self._places = np.zeros((3, 1), np.int64)  # rounds of the decisions, increasing; rounds of the rewards; slots
+        self._rewards = np.zeros(1)
 
     def _position(self, round: int) -> int:  # noqa: A002 - as in `Decision`
         return int(self._places[0, : self.number].searchsorted(round))

@@ -14,10 +14,9 @@ from rotting.live.saved_state import Parts
 from rotting.live.state import BanditState
 from rotting.live.view import BanditView
 from rotting.policy import Policy
-from rotting.store import limits
 from rotting.store.protocol import Durability, Payload, Store
 from rotting.store.records import check_name
-from rotting.store.restoring import Resumed, describe, resume, with_current_words
+from rotting.store.restoring import Resumed, describe, resume, snapshot_is_due, with_current_words
 from rotting.store.writers import Writer, last_writer
 
 
@@ -36,7 +35,7 @@ class DurableBandit(Bandit):
     """
 
     def __init__(self, resumed: Resumed, store: Store, name: str, meta: Payload) -> None:
-        state, self._unsaved = resumed  # the second counts the events since the last snapshot
+        state, self._unsaved = resumed.state, resumed.replayed  # events since the last snapshot
         self._store, self._name = store, name
         self._snapshot: threading.Thread | None = None  # writes a snapshot
         writer = Writer.of(state.policy)
@@ -50,7 +49,8 @@ class DurableBandit(Bandit):
             events, self._writer_note = [self._writer_note, *events], None
         number = self._store.append((self._name, event) for event in events)
         self._unsaved += len(events)
-        if self._unsaved >= limits.SNAPSHOT_EVENTS and (self._snapshot is None or not self._snapshot.is_alive()):
+        is_saving = self._snapshot is not None and self._snapshot.is_alive()
+        if not is_saving and snapshot_is_due(self._recorder.state, self._unsaved):
             # In a thread, so that the next decisions do not wait for the disk.
             arguments = (number, Parts.of(self._recorder.state))
             self._snapshot = threading.Thread(target=self._save_snapshot, args=arguments, name="rotting-snapshot")
@@ -154,7 +154,7 @@ def open_in(store: Store, name: str, policy: Policy | None, arms: Iterable[Hasha
             missing = "policy" if policy is None else "arms"
             raise InvalidValueError(missing, "be given for a bandit that is new to its store", None)
         state = BanditState.new(policy, listed, **options)
-        meta, resumed = describe(state, options.get("seed", 0)), Resumed(state, 0)
+        meta, resumed = describe(state, options.get("seed", 0)), Resumed(state)
         store.add_bandit(name, meta)
     else:
         meta = with_current_words(known[name])

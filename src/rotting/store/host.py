@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, MutableMapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, suppress
 from itertools import islice
 from os import PathLike
@@ -25,7 +25,6 @@ from rotting.live.saved_state import Parts
 from rotting.live.state import BanditState
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
-from rotting.store import limits
 from rotting.store.event_reader import Contents
 from rotting.store.files import resolve
 from rotting.store.hosted import Batch, Hosted
@@ -33,8 +32,8 @@ from rotting.store.name_filter import NameFilter
 from rotting.store.open_files import OpenFile
 from rotting.store.protocol import Durability, Payload
 from rotting.store.reader_pool import ReaderPool
-from rotting.store.records import check_bandit, check_name, decode, encode
-from rotting.store.restoring import describe, resume, with_current_words
+from rotting.store.records import check_bandit, check_name, decode
+from rotting.store.restoring import Resumed, describe, resume, snapshot_is_due, with_current_words
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.writers import Writer, last_writer
 
@@ -50,28 +49,36 @@ _FEW_EVENTS = 100  # replaying fewer takes less time than saving and reading a s
 
 
 class Descriptions(MutableMapping[str, Payload]):
-    """The description of each bandit, by name. They are kept as JSON, which takes little memory, and decoded when needed."""
+    """The description of each bandit, by name.
 
-    def __init__(self, encoded: dict[str, bytes]) -> None:
-        self._encoded = encoded
+    Args:
+        written: the descriptions in the store as JSON, which takes little memory; they are decoded when they are read. The
+            writer may add some at any time, in another thread.
+    """
+
+    def __init__(self, written: Mapping[str, bytes]) -> None:
+        self._written = written
+        self.unwritten: dict[str, Payload] = {}
+        """The bandits that the store does not have yet."""
 
     def __getitem__(self, name: str) -> Payload:
-        return with_current_words(decode(self._encoded[name]))
+        found = self.unwritten.get(name)
+        return with_current_words(decode(self._written[name])) if found is None else found
 
     def __setitem__(self, name: str, meta: Payload) -> None:
-        self._encoded[name] = encode("meta", meta)
+        self.unwritten[name] = meta
 
     def __delitem__(self, name: str) -> None:
-        del self._encoded[name]
+        del self.unwritten[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._encoded
+        return name in self.unwritten or name in self._written
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._encoded)
+        return iter(dict.fromkeys([*self._written, *self.unwritten]))
 
     def __len__(self) -> int:
-        return len(self._encoded)
+        return len(self._written) + sum(name not in self._written for name in self.unwritten)
 
 
 class Host:
@@ -120,7 +127,7 @@ class Host:
             raise
         self._readers = ReaderPool(path, self._store)
         self._note_reader = self._readers.new_reader()  # kept open, so that the event loop does not wait for a new one
-        self.metas = Descriptions(self._store.encoded_bandits())
+        self.metas = Descriptions(self._store.encoded_bandits)
         """The description of each bandit, by name; also of bandits that are not written yet."""
         self.live: OrderedDict[str, Hosted] = OrderedDict()
         """The bandits in memory, by name; the one that was used last comes last."""
@@ -130,7 +137,6 @@ class Host:
         """How often all bandits were dropped; a bandit of an earlier generation must not be used."""
         self._last_written = self._store.last
         self._batch = Batch(self._last_written + 1)
-        self._unwritten: set[str] = set()  # bandits that the store does not have yet
         self._notes: dict[tuple[str, str], Payload] = {}  # notes that the store does not have yet
 
     # --- Bandits ----------------------------------------------------------------------------------------------------------
@@ -139,9 +145,9 @@ class Host:
         """Read a bandit from the store, which may take seconds; `adopt` then puts it to use."""
         generation, meta = self.generation, self.metas[name]
         with self.reader() as reader:
-            state, replayed = resume(reader, name, meta)
+            resumed = resume(reader, name, meta)
             archived, writer = reader.note(name, ARCHIVED) is not None, last_writer(reader, name, meta)
-        hosted = Hosted(name, state, generation, archived=archived, writer=writer, replayed=replayed)
+        hosted = Hosted(name, resumed, generation, archived=archived, writer=writer)
         hosted.bandit.warm_up()
         return hosted
 
@@ -150,7 +156,7 @@ class Host:
         generation = self.generation
         state = BanditState.new(policy, arms, seed, **options)
         meta = describe(state, seed)
-        hosted = Hosted(check_name(name), state, generation, writer=Writer.of(policy), description=meta)
+        hosted = Hosted(check_name(name), Resumed(state), generation, writer=Writer.of(policy), description=meta)
         hosted.bandit.warm_up()
         return hosted
 
@@ -167,7 +173,6 @@ class Host:
             self._check_trouble()
             self.metas[name], hosted.description = meta, None
             self._batch.bandits.append((name, meta))
-            self._unwritten.add(name)
         self.live[name] = hosted
         hosted.last_used = time.monotonic()
         return hosted
@@ -198,7 +203,7 @@ class Host:
 
     def unload(self, hosted: Hosted) -> None:
         """Remove a bandit from memory, unless it was used again, or has events that are not written. It is then refused."""
-        is_written = not hosted.events and hosted.last_number <= self._last_written and hosted.name not in self._unwritten
+        is_written = not hosted.events and hosted.last_number <= self._last_written and hosted.name not in self.metas.unwritten
         is_idle = not hosted.is_saving and time.monotonic() - hosted.last_used >= _IDLE_SECONDS
         if is_written and is_idle and self.live.get(hosted.name) is hosted:
             del self.live[hosted.name]
@@ -289,7 +294,7 @@ class Host:
         if hosted is not None and hosted.has_no_note(note):
             return None
         check_bandit(name, self.metas)
-        if name in self._unwritten:
+        if name in self.metas.unwritten:
             return None
         event = self._note_reader.note(name, note)
         return None if event is None else event.payload
@@ -303,7 +308,7 @@ class Host:
     def read(self, name: str, after: int, limit: int, max_bytes: int) -> Contents:
         """Return events of a bandit after a number, as they are in the file: at least one, and as many as fit `max_bytes`."""
         check_bandit(name, self.metas)
-        if name in self._unwritten:
+        if name in self.metas.unwritten:
             return Contents([], after, 0)
         with self.reader() as reader:
             return reader.contents(name, after, limit, max_bytes, checked=True)
@@ -327,7 +332,8 @@ class Host:
     def written(self, batch: Batch) -> list[Hosted]:
         """Forget what was kept until the batch was written; return the bandits whose snapshot is due (`save_snapshot`)."""
         self._last_written = batch.last
-        self._unwritten.difference_update(name for name, _ in batch.bandits)
+        for name, _ in batch.bandits:
+            self.metas.unwritten.pop(name, None)  # the store has it now
         for name, payload in batch.events if self._notes else ():
             key = (name, payload.get("note", ""))
             if key in self._notes and self._notes[key].get("cancelled") == payload.get("cancelled"):  # not replaced since
@@ -335,7 +341,7 @@ class Host:
         due = []
         for name in {name for name, _ in batch.events}:
             hosted = self.live.get(name)
-            if hosted is not None and hosted.unsaved >= limits.SNAPSHOT_EVENTS and not hosted.is_saving:
+            if hosted is not None and not hosted.is_saving and snapshot_is_due(hosted.state, hosted.unsaved):
                 hosted.unsaved, hosted.is_saving = 0, True
                 due.append(hosted)
         return due
@@ -354,8 +360,6 @@ class Host:
     def fail(self, trouble: StoreError) -> None:
         """Drop all bandits after a failed write: some of them are ahead of the store."""
         self.trouble = trouble
-        for name in self._unwritten:
-            del self.metas[name]
         self._drop_all()
         self._batch = Batch(0)
 
@@ -364,7 +368,7 @@ class Host:
         self.generation += 1
         self.live.clear()
         self._notes.clear()
-        self._unwritten.clear()
+        self.metas.unwritten.clear()
         self._readers.close()
 
     def recover(self) -> None:
@@ -386,7 +390,7 @@ class Host:
     def resume_writing(self) -> None:
         """End the trouble after `recover`. Everything is read anew, since a failed batch may have been written after all."""
         self._drop_all()
-        self.metas = Descriptions(self._store.encoded_bandits())
+        self.metas = Descriptions(self._store.encoded_bandits)
         self._last_written = self._store.last
         self._batch = Batch(self._last_written + 1)
         self.trouble = None

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from rotting.live.bandit import Bandit
 from rotting.live.processes import Guard
-from rotting.live.state import BanditState
 from rotting.store.name_filter import NameFilter
 from rotting.store.protocol import Payload
+from rotting.store.restoring import Resumed
 from rotting.store.writers import Writer
 
 _log = logging.getLogger("rotting.service")
@@ -40,29 +40,27 @@ class Hosted:
 
     Args:
         name: its name in the store.
-        state: its state.
+        resumed: its state.
         generation: the generation of the host when it was loaded or made.
         archived: whether it makes no more decisions.
         writer: the last writer of its events that the store names; None if it names none.
         description: that of a bandit that was made just now; None if it was loaded.
-        replayed: the number of its events after its last snapshot.
     """
 
     def __init__(
         self,
         name: str,
-        state: BanditState,
+        resumed: Resumed,
         generation: int,
         *,
         archived: bool = False,
         writer: Writer | None = None,
         description: Payload | None = None,
-        replayed: int = 0,
     ) -> None:
         self.name, self.generation, self.archived = name, generation, archived
         self.description = description
         """The description of a new bandit, until it is in use; after that, see `Host.metas`."""
-        self.state = state
+        self.state = state = resumed.state
         """For reading; changes are made through `bandit`."""
         self.events: list[Payload] = []
         """The events that were not collected yet."""
@@ -71,9 +69,9 @@ class Hosted:
         present = Writer.of(state.policy)
         self.writer_note = None if writer == present else present.to_note()
         """The note that must be written before the next event, if the store names another writer."""
-        self.last_number = 0
+        self.last_number = resumed.last
         """The number of its last event that was collected."""
-        self.unsaved = replayed
+        self.unsaved = resumed.replayed
         """The number of events since its last snapshot."""
         self.is_saving = False
         self.last_used = 0.0

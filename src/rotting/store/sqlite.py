@@ -15,7 +15,7 @@ What is checked, and when:
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Self
 
@@ -110,10 +110,10 @@ class SQLiteStore:
         with self._database.use():
             return self._bandits.descriptions()
 
-    def encoded_bandits(self) -> dict[str, bytes]:
-        """Return the description of each bandit as JSON, by name."""
-        with self._database.use():
-            return self._bandits.encoded.copy()
+    @property
+    def encoded_bandits(self) -> Mapping[str, bytes]:
+        """The description of each bandit as JSON, by name; a writer adds new bandits to it."""
+        return self._bandits.encoded
 
     def add_bandit(self, name: str, meta: Payload) -> None:
         """Add a bandit with its description."""
