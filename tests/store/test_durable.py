@@ -248,10 +248,14 @@ def test_a_snapshot_that_finds_no_room_harms_nothing(tmp_path: Path, monkeypatch
         with play(path) as bandit:
             for _ in range(5):
                 bandit.update("a", 1.0)
+    with SQLiteStore(path, readonly=True) as store:
+        assert newest(store, "bandit") is None
     with play(path) as bandit:
         assert bandit.rounds == 5
     with SQLiteStore(path, readonly=True) as store:
-        assert newest(store, "bandit") is None
+        found = newest(store, "bandit")  # the events that had to be replayed are in a snapshot now
+        assert found is not None
+        assert found.number == 5
     with play(path) as bandit:
         bandit.update("a", 1.0)
     with SQLiteStore(path, readonly=True) as store:
