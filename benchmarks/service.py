@@ -61,7 +61,7 @@ def measure(size: Size) -> list[Finding]:
     ]
 
 
-def _cpu(process: int) -> float:
+def cpu_time(process: int) -> float:
     """Return the seconds of CPU time that a process has taken."""
     fields = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -85,14 +85,14 @@ def _loaded(server: "subprocess.Popen[str]", seconds: float, repeats: int) -> tu
     client.close()
     found: tuple[list[dict[str, float]], ...] = ([], [])
     for turn in range(2 * repeats):
-        before = _cpu(server.pid)
+        before = cpu_time(server.pid)
         generator = [sys.executable, "-m", "benchmarks.load", str(port), "songs", str(_CONNECTIONS), str(seconds)]
         generator += ["keys"] if turn % 2 else []
         output = subprocess.run(generator, capture_output=True, text=True, check=True, cwd=ROOT).stdout  # noqa: S603
         load = json.loads(output)
         if load["failed"]:
             raise RuntimeError(f"{load['failed']} requests failed")
-        spent = (_cpu(server.pid) - before) / load["decisions"] * 1e6
+        spent = (cpu_time(server.pid) - before) / load["decisions"] * 1e6
         found[turn % 2].append({**load, "rate": load["decisions"] / load["seconds"], "server_us": spent})
     return found
 

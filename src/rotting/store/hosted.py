@@ -80,7 +80,7 @@ class Hosted:
         """The latest decision since the bandit was loaded, as JSON-able data with its reason."""
         self.new_notes = NameFilter()
         """The names of the notes that were added since the bandit was loaded."""
-        self.old_notes = None if description is None else NameFilter()
+        self.old_notes = None if description is None else self.new_notes
         """The names of the older notes; None until they are read."""
 
     def _log_warning(self, message: str) -> None:
