@@ -508,7 +508,7 @@ def test_an_unloaded_bandit_is_refused(tmp_path: Path) -> None:
     write(host)
     unload_idle(host)
     first.bandit.decide()
-    with pytest.raises(StoreFailedError, match="try again"):
+    with pytest.raises(StoreFailedError, match="had bandit 'first' unloaded meanwhile: try again"):
         host.collect(first)
     assert host.take().is_empty
     host.close()

@@ -207,7 +207,7 @@ class Host:
         is_idle = not hosted.is_saving and time.monotonic() - hosted.last_used >= _IDLE_SECONDS
         if is_written and is_idle and self.live.get(hosted.name) is hosted:
             del self.live[hosted.name]
-            hosted.generation = -1
+            hosted.generation = -1  # of no host, so that it is refused
 
     def is_same(self, name: str, policy: Policy, arms: list[Hashable], options: dict[str, Any]) -> bool:
         """Return whether a bandit was made with these arguments."""
@@ -219,7 +219,8 @@ class Host:
         """Raise a `StoreError` if a bandit was dropped: it must not be used any more."""
         if hosted.generation != self.generation:
             self._check_trouble()
-            raise StoreFailedError("was opened again meanwhile: try again", self._path)
+            what = "was opened again" if hosted.generation >= 0 else f"had bandit {hosted.name!r} unloaded"
+            raise StoreFailedError(f"{what} meanwhile: try again", self._path)
 
     def _check_trouble(self) -> None:
         if self.trouble is not None:
