@@ -12,6 +12,7 @@ from benchmarks import (
     durable,
     engines,
     limit,
+    many,
     numpy_style,
     ours,
     packages,
@@ -426,6 +427,18 @@ ROWS: tuple[Row, ...] = (
             "Each connection sends a request after each response; one more sends rewards, 100 or more at a time.",
             "The threads of `Client` and the tasks of `AsyncClient` send the reward of each decision in a request of its own.",
         ),
+    ),
+    Check(
+        "many-bandits",
+        "10,000 bandits of EffRAWUCB, K = 20, in one service",
+        many.measure,
+        ("The first bandit, which compiles the policy, is not counted.",),
+    ),
+    Check(
+        "restart",
+        "rotting serve after kill -9: from the start of the process until it is ready, and until a bandit is loaded",
+        many.restart,
+        ("Loading replays about 18,000 events of the one bandit. The best of several starts; compiled code is in the cache.",),
     ),
     Check(
         "memory",

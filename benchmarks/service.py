@@ -73,7 +73,7 @@ def _spread(values: list[float]) -> str:
     return f"best of {len(values)}; the worst {max(values):.3g} us"
 
 
-def _cpu(process: int) -> float:
+def cpu_time(process: int) -> float:
     """Return the seconds of CPU time that a process has taken."""
     fields = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -112,11 +112,11 @@ def _loaded(server: int, port: int, seconds: float, repeats: int) -> tuple[list[
     client.close()
     found: tuple[list[dict[str, float]], ...] = ([], [])
     for turn in range(2 * repeats):
-        before = _cpu(server)
+        before = cpu_time(server)
         load = _run("benchmarks.load", port, "songs", _CONNECTIONS, seconds, *(["keys"] if turn % 2 else []))
         if load["failed"]:
             raise RuntimeError(f"{load['failed']} requests failed")
-        spent = (_cpu(server) - before) / load["decisions"] * 1e6
+        spent = (cpu_time(server) - before) / load["decisions"] * 1e6
         found[turn % 2].append({**load, "rate": load["decisions"] / load["seconds"], "server_us": spent})
     return found
 

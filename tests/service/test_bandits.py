@@ -200,6 +200,28 @@ def test_a_snapshot_that_was_not_saved_is_followed_by_others(tmp_path: Path, mon
     assert saved[0] < saved[1] < saved[2]
 
 
+@pytest.mark.parametrize("few", [1, 100], ids=["with snapshots", "without snapshots"])
+def test_idle_bandits_are_unloaded_and_go_on_where_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr("rotting.store.host._IDLE_SECONDS", 0.0)
+    monkeypatch.setattr("rotting.store.host._FEW_EVENTS", few)
+    path, names = tmp_path / "songs.rot", [f"songs-{k}" for k in range(5)]
+    twins = {name: rotting.Bandit(rotting.UCB1(), SONGS["arms"]) for name in names}
+    with running(path, max_loaded=2) as service:
+        client, deadline = service.client(), time.monotonic() + 30.0
+        for name in names:
+            assert client("PUT", f"/v1/bandits/{name}", {**SONGS, "policy": "ucb1", "params": {}}).status == 201
+        for turn in range(3):
+            for name in names:
+                made = client("POST", f"/v1/bandits/{name}/decisions").body["decisions"]
+                assert [(each["round"], each["arm"]) for each in made] == [(turn + 1, twins[name].pull())]
+            while len(service.host.live) > 2:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+    with SQLiteStore(path, readonly=True) as store:
+        assert verify(store, replay=True).problems == ()
+        assert store.last == 15
+
+
 def test_too_many_long_requests_are_refused(service: Running, songs: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rotting.service.workers._QUEUE", 2)
     hosted, go_on = service.host.live["songs"], threading.Event()

@@ -67,3 +67,20 @@ def test_the_age_needs_little_memory() -> None:
     assert len(tally._rounds) <= 1_000
     assert tally.age(1) == 40_000.0
     assert 20_000.0 <= tally.age(10_000) <= 20_200.0
+
+
+def test_the_text_does_not_grow_with_the_number_of_bandits(tmp_path: Path) -> None:
+    host = Host(tmp_path / "songs.rot")
+    metrics = Metrics(host)
+    for k in range(3_000):
+        metrics.decided(f"b{k:04d}", 1, 1 if k % 20 else 5)
+        metrics.rewarded(f"b{k:04d}", [("applied", 1.0), ("unknown", 1.0)])
+    text = asyncio.run(metrics.text({})).decode()
+    host.close()
+    shown = re.findall(r'rotting_decisions_total{bandit="([^"]+)"} (.+)', text)
+    assert len(metrics.tallies) == 1_000
+    assert len(shown) == 100
+    assert [name for name, count in shown if count == "5.0"] == [f"b{k:04d}" for k in range(2_000, 3_000, 20)]
+    assert f"\nrotting_all_decisions_total {3_000 + 4 * 150}.0\n" in text
+    assert '\nrotting_all_rewards_total{outcome="applied"} 3000.0\n' in text
+    assert '\nrotting_all_rewards_total{outcome="conflict"} 0.0\n' in text

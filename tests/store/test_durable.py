@@ -248,10 +248,14 @@ def test_a_snapshot_that_finds_no_room_harms_nothing(tmp_path: Path, monkeypatch
         with play(path) as bandit:
             for _ in range(5):
                 bandit.update("a", 1.0)
+    with SQLiteStore(path, readonly=True) as store:
+        assert newest_snapshot(store, "bandit") is None
     with play(path) as bandit:
         assert bandit.rounds == 5
     with SQLiteStore(path, readonly=True) as store:
-        assert newest_snapshot(store, "bandit") is None
+        found = newest_snapshot(store, "bandit")  # the events that had to be replayed are in a snapshot now
+        assert found is not None
+        assert found.number == 5
     with play(path) as bandit:
         bandit.update("a", 1.0)
     with SQLiteStore(path, readonly=True) as store:
@@ -458,7 +462,7 @@ def test_a_snapshot_that_cannot_be_read_back_is_passed_over(
                 store.save_snapshot("bandit", number, spoil(state))
         caplog.clear()
         with SQLiteStore(path, readonly=True) as store:
-            assert Bandit.holding(Guard(resume(store, "bandit", store.bandits()["bandit"]))).get_state() == state
+            assert Bandit.holding(Guard(resume(store, "bandit", store.bandits()["bandit"]).state)).get_state() == state
         assert [record.name for record in caplog.records] == ["rotting.store"] * len(numbers)
         assert caplog.messages[0].startswith("bandit bandit: the snapshot at event 3 is skipped: ")
 
@@ -478,7 +482,7 @@ def test_a_snapshot_that_the_log_contradicts_is_passed_over(tmp_path: Path, capl
     with SQLiteStore(tmp_path / "songs.rot") as store, SQLiteStore(tmp_path / "copy.rot") as copied:
         copied.append([(event.bandit, event.payload) for event in store.read()], store.bandits().items())
         copied.save_snapshot("bandit", 3, state)  # it holds decisions 4 to 6, which follow in the log
-        assert Bandit.holding(Guard(resume(copied, "bandit", copied.bandits()["bandit"]))).get_state() == state
+        assert Bandit.holding(Guard(resume(copied, "bandit", copied.bandits()["bandit"]).state)).get_state() == state
     assert "the snapshot at event 3 is skipped" in caplog.text
 
 

@@ -1,5 +1,6 @@
 """Many bandits in one store: gathered, written, undone, resumed."""
 
+import time
 from pathlib import Path
 
 import apsw
@@ -178,7 +179,7 @@ def test_events_on_the_disk_count_although_the_write_failed(tmp_path: Path) -> N
     batch = host.take()
     host.write(batch)
     host.fail(StoreFailedError("could not be synced"))  # after all of it was written
-    assert host.metas == {}
+    assert (list(host.metas), host.live) == (["songs"], {})
     host.recover()
     host.resume_writing()
     assert list(host.metas) == ["songs"]
@@ -426,3 +427,165 @@ def test_a_changed_note_is_reported(tmp_path: Path) -> None:
         with pytest.raises(StoreDamagedError, match="event 1 is not what was written"):
             store.note("songs", "key:a")
         assert store.note("songs", "key:c") is not None
+
+
+# --- Many bandits -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let bandits be idle as soon as nobody uses them."""
+    monkeypatch.setattr("rotting.store.host._IDLE_SECONDS", 0.0)
+
+
+def unload_idle(host: Host) -> list[str]:
+    idle = host.find_idle(time.monotonic())
+    for each in idle:
+        host.unload(each)
+    return [each.name for each in idle]
+
+
+@pytest.mark.usefixtures("_at_once")
+def test_bandits_beyond_the_bound_are_unloaded_and_loaded_again_as_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    host, twins = Host(path, max_loaded=2), {}
+    for k, name in enumerate("abcd"):
+        twins[name] = rotting.Bandit(rotting.EffRAWUCB(), ARMS, seed=k)
+        hosted = host.adopt(host.make(name, rotting.EffRAWUCB(), ARMS, seed=k))
+        for _ in range(30):
+            assert hosted.bandit.decide().arm == twins[name].pull()
+            twins[name].update(hosted.state.arms.names[1], 1.0)
+            hosted.bandit.update(hosted.state.arms.names[1], 1.0)
+        host.collect(hosted)
+    write(host)
+    assert host.find("a") is not None  # the others were used longer ago now
+    assert unload_idle(host) == ["b", "c"]
+    assert list(host.live) == ["d", "a"]
+    for name in "bc":
+        hosted = host.adopt(host.load(name))
+        assert [hosted.bandit.decide().arm for _ in range(20)] == [twins[name].pull() for _ in range(20)]
+        host.collect(hosted)
+    write(host)
+    host.close()
+    assert checked(path) == 280
+
+
+@pytest.mark.usefixtures("_at_once")
+def test_a_bandit_with_unwritten_events_is_not_unloaded(tmp_path: Path) -> None:
+    host = Host(tmp_path / "songs.rot", max_loaded=1)
+    first, second = made(host, "first"), made(host, "second")
+    assert unload_idle(host) == ["first"]
+    assert "first" in host.live  # the store does not have it yet
+    write(host)
+    play(host, first, 1)
+    unload_idle(host)
+    assert "first" in host.live  # its events are collected, and not written
+    batch = host.take()
+    host.write(batch)
+    unload_idle(host)
+    assert "first" in host.live  # they are written, but not reported yet
+    host.written(batch)
+    unload_idle(host)
+    assert list(host.live) == [second.name]
+    host.close()
+
+
+def test_a_bandit_in_use_is_not_unloaded(tmp_path: Path) -> None:
+    host = Host(tmp_path / "songs.rot", max_loaded=1)
+    first, _ = made(host, "first"), made(host, "second")
+    write(host)
+    assert host.find_idle(time.monotonic()) == []  # both were used just now
+    assert host.find_idle(time.monotonic() + 3_600.0) == [first]
+    host.unload(first)
+    assert "first" in host.live  # it was used too recently
+    host.close()
+
+
+@pytest.mark.usefixtures("_at_once")
+def test_an_unloaded_bandit_is_refused(tmp_path: Path) -> None:
+    host = Host(tmp_path / "songs.rot", max_loaded=1)
+    first, _ = made(host, "first"), made(host, "second")
+    write(host)
+    unload_idle(host)
+    first.bandit.decide()
+    with pytest.raises(StoreFailedError, match="had bandit 'first' unloaded meanwhile: try again"):
+        host.collect(first)
+    assert host.take().is_empty
+    host.close()
+
+
+def test_replayed_events_count_towards_the_next_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "songs.rot"
+    host = Host(path)
+    play(host, made(host), 6)
+    write(host)
+    monkeypatch.setattr("rotting.store.limits.SNAPSHOT_EVENTS", 14)
+    hosted = host.load("songs")
+    assert (hosted.unsaved, hosted.last_number) == (12, 12)
+    host.live.clear()
+    play(host, host.adopt(hosted), 1)
+    batch = host.take()
+    host.write(batch)
+    assert host.written(batch) == [hosted]
+    host.save_snapshot(hosted, hosted.last_number, StateParts.of(hosted.state))
+    assert (host.load("songs").unsaved, host.load("songs").last_number) == (0, 14)
+    host.close()
+    assert checked(path) == 14
+
+
+def test_a_bandit_that_was_only_loaded_is_saved_with_the_number_of_its_last_event(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    host = Host(path)
+    play(host, made(host), 6)
+    write(host)
+    host.live.clear()  # as after a crash: no snapshot
+    host.close()
+    host = Host(path)
+    host.adopt(host.load("songs"))
+    host.close()
+    with SQLiteStore(path, readonly=True) as store:
+        found = newest_snapshot(store, "songs")
+    assert found is not None
+    assert (found.number, found.state["rounds"]) == (12, 6)
+    assert checked(path) == 12
+
+
+def test_loading_a_bandit_does_not_read_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    host = Host(path)
+    for name in ("first", "second"):
+        play(host, made(host, name), 3)
+    write(host)
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE bandits SET meta = x'00' WHERE name = 'second'")
+    connection.close()
+    assert host.load("first").bandit.rounds == 3
+    host.close()
+    with pytest.raises(StoreDamagedError, match="bandit 2 is not what was written"):
+        Host(path)  # every row is checked when the store is opened
+
+
+def test_a_reader_of_the_process_sees_bandits_that_come_later(tmp_path: Path) -> None:
+    with SQLiteStore(tmp_path / "songs.rot") as store, store.new_reader() as reader:
+        store.append([("songs", {"n": 1})], bandits=[("songs", {"arms": []})])
+        assert [event.payload for event in reader.read("songs")] == [{"n": 1}]
+        assert reader.bandits() == {"songs": {"arms": []}}
+        assert [event.bandit for event in reader.read()] == ["songs"]
+        with pytest.raises(InvalidValueError):
+            reader.read("films")
+
+
+def test_descriptions_are_those_of_the_store_and_of_new_bandits(tmp_path: Path) -> None:
+    host = Host(tmp_path / "songs.rot")
+    made(host)
+    write(host)
+    made(host, "films", seed=3)
+    assert (list(host.metas), len(host.metas)) == (["songs", "films"], 2)
+    assert (host.metas["songs"]["seed"], host.metas["films"]["seed"]) == (0, 3)
+    assert "radio" not in host.metas
+    with pytest.raises(KeyError):
+        host.metas["radio"]
+    host.fail(StoreFullError("cannot grow"))
+    assert list(host.metas) == ["songs"]
+    with pytest.raises(StoreFullError):
+        host.close()

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 def _serve(options: argparse.Namespace) -> None:
     from rotting.cli.output import say
-    from rotting.common.rules import POSITIVE, nonnegative_int, option
+    from rotting.common.rules import POSITIVE, nonnegative_int, option, positive_int
     from rotting.store.protocol import DURABILITIES
 
     with user_errors():
         port = nonnegative_int("port", parse_value(options.port))
+        max_loaded = positive_int("max-loaded", parse_value(options.max_loaded))
         rate: Any = None if options.rate is None else POSITIVE.check("rate", parse_value(options.rate))
         option(*DURABILITIES).check("durability", options.durability)
     if port > 65_535:
@@ -33,6 +34,7 @@ def _serve(options: argparse.Namespace) -> None:
             token_file=options.token_file,
             durability=options.durability,
             create=not options.must_exist,
+            max_loaded=max_loaded,
             rate=rate,
             access_log=options.access_log,
             tls=None if options.tls_cert is None else (options.tls_cert, options.tls_key),
@@ -68,6 +70,9 @@ def add(commands: "Commands") -> None:
     serve.add_argument("--token-file", metavar="F", help="tokens of the clients; required unless --host is a loopback address")
     serve.add_argument(
         "--durability", default="disk", help="where a change is stored before the response: disk (default), os or memory"
+    )
+    serve.add_argument(
+        "--max-loaded", metavar="N", default="10000", help="bandits to keep in memory if they are not in use; default: 10000"
     )
     serve.add_argument("--rate", metavar="N", help="most requests per second of each token or address; default: no limit")
     serve.add_argument("--access-log", metavar="F", help="append a line for every request to this file; -: standard error")

@@ -8,6 +8,7 @@ import heapq
 import math
 from collections.abc import Hashable, Iterable
 from itertools import islice
+from sys import intern
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, final
 
 import numpy as np
@@ -53,6 +54,11 @@ def check_arm(arm: object, depth: int = _MAX_DEPTH) -> None:
     if arm is None or type(arm) in {int, bool} or (type(arm) is float and math.isfinite(arm)):
         return
     raise InvalidTypeError("arm", "be a string, a number, None or a tuple of these, so that JSON can carry it", arm)
+
+
+def _interned(arm: Arm) -> Arm:
+    """Return an arm, as the one string of its text if it is a string: thousands of bandits often have the same arms."""
+    return intern(arm) if type(arm) is str else arm  # type: ignore[call-overload,no-any-return]
 
 
 def check_iterable(arms: object, name: str = "arms") -> None:
@@ -126,7 +132,7 @@ class Arms(Generic[Arm]):
 
     def __init__(self, names: Iterable[Arm]) -> None:
         check_iterable(names)
-        self.names = list(names)  # the id in each slot; meaningless for a free slot
+        self.names = [_interned(arm) for arm in names]  # the id in each slot; meaningless for a free slot
         for arm in self.names:
             check_arm(arm)
         if not self.names:

@@ -61,9 +61,9 @@ def id_of(decision: object) -> str:
 
 
 class Ids:
-    """Makes ids that cannot be guessed, 32 at a time: reading random bytes from the system takes longer than a decision."""
+    """Makes ids that cannot be guessed, 8 at a time: reading random bytes from the system takes longer than a decision."""
 
-    _SIZE, _MANY = 32, 32  # digits of an id, and ids made at a time
+    _SIZE, _MANY = 32, 8  # digits of an id, and ids made at a time
 
     def __init__(self) -> None:
         self._digits, self._place = "", 0

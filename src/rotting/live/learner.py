@@ -17,6 +17,7 @@ from rotting.kernels.mistakes import is_own_work
 from rotting.kernels.policy_slots import choose, explain, update
 from rotting.live import policy_state as states
 from rotting.live.admitted_arms import AdmittedArms
+from rotting.live.shared_functions import shared
 from rotting.policy import Policy, Reason
 
 FIRST_CAPACITY = 64
@@ -77,6 +78,35 @@ class _Functions(NamedTuple):
     propensities: Callable[..., Any] | None
     admit: Callable[..., Any] | None
     readmit: Callable[..., Any] | None
+    are_trusted: bool  # whether choices and reasons need no checks
+    propensities_are_trusted: bool
+
+
+def _make_functions(policy: Policy, state: Any) -> _Functions:
+    """Return the functions of a policy, compiled for states of the types of `state`."""
+    kernel, arms, one = policy.kernel, np.zeros(1, np.int64), np.zeros(1)
+
+    def ready(function: Callable[..., Any], *rest: object, allocates: bool = False) -> Callable[..., Any]:
+        return guarded_for(function, policy, policy.params, state, *rest, allocates=allocates)
+
+    are_trusted = is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
+    both = None  # the functions of a user's policy are called one by one, with checks after each
+    if are_trusted and kernel.explain is not None:
+        both = ready(bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain}), 1, 1, arms)
+    parts: dict[Any, Any] = {update: kernel.update} | ({} if kernel.enlarge is None else {is_full: state_is_full})
+    write = _write_propensity if "propensity" in state._fields else _ignore_propensity
+    return _Functions(
+        ready(kernel.choose, 1, 1, arms),
+        both,
+        ready(bind(learn, parts), 1, 0, 0.0),
+        ready(bind(learn_all, {**parts, set_propensity: write}), 0, arms, arms, one, one),
+        None if kernel.explain is None else ready(kernel.explain, 1, arms, 0, allocates=True),
+        None if kernel.propensities is None else ready(kernel.propensities, 1, arms, one, allocates=True),
+        None if kernel.admit is None else ready(kernel.admit, arms),
+        None if kernel.readmit is None else ready(kernel.readmit, arms, arms),
+        are_trusted,
+        kernel.propensities is None or is_own_work(kernel.propensities),
+    )
 
 
 class Learner:
@@ -105,46 +135,26 @@ class Learner:
         self.updates = updates
         """How many rewards the state has recorded. A prior adds rewards without rounds, so there may be more than rounds."""
         self._params = policy.params
-        kernel, arms = policy.kernel, np.zeros(1, np.int64)
+        self._functions = functions = shared(policy, state, _make_functions)
+        kernel = policy.kernel
         self.uses_propensity = "propensity" in state._fields
         """Whether the policy divides rewards by the propensity of their decision."""
-        self.is_trusted = is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
+        self.is_trusted = functions.are_trusted
         """Whether the policy is part of the library, so that its return values need no checks."""
         self.choice_is_pure = self.is_trusted and kernel.readmit is not None
         """Whether a choice changes no later choice: of the state it changes the tournament only, which saves time."""
         self.version = 0
         """Changes with every reward and with every change of the arms, but not with a choice."""
-        both = None  # the functions of a user's policy are called one by one, with checks after each
-        if self.is_trusted and kernel.explain is not None:
-            bound = bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain})
-            both = guarded_for(bound, policy, policy.params, state, 1, 1, arms)
-        parts: dict[Any, Any] = {update: kernel.update} | ({} if kernel.enlarge is None else {is_full: state_is_full})
-        many = bind(learn_all, {**parts, set_propensity: _write_propensity if self.uses_propensity else _ignore_propensity})
-        self._functions = _Functions(
-            guarded_for(kernel.choose, policy, policy.params, state, 1, 1, arms),
-            both,
-            guarded_for(bind(learn, parts), policy, policy.params, state, 1, 0, 0.0),
-            guarded_for(many, policy, policy.params, state, 0, arms, arms, np.zeros(1), np.zeros(1)),
-            self._optional(kernel.explain, arms, 0),
-            self._optional(kernel.propensities, arms, np.zeros(1)),
-            None if kernel.admit is None else guarded_for(kernel.admit, policy, policy.params, state, arms),
-            None if kernel.readmit is None else guarded_for(kernel.readmit, policy, policy.params, state, arms, arms),
-        )
-        self.admitted = AdmittedArms(self._functions.admit, self._functions.readmit if self.is_trusted else None)
+        self.admitted = AdmittedArms(functions.admit, functions.readmit if self.is_trusted else None)
         """The arms that the state is ready to choose among."""
         self._may_be_full = kernel.enlarge is not None
-        self._propensities_are_trusted = kernel.propensities is None or is_own_work(kernel.propensities)
+        self._propensities_are_trusted = functions.propensities_are_trusted
 
     @classmethod
     def new(cls, policy: Policy, n_slots: int) -> "Learner":
         """Return a learner without rewards."""
         capacity = states.first_capacity(policy, n_slots, FIRST_CAPACITY)
         return cls(policy, n_slots, capacity, states.new_state(policy, n_slots, capacity))
-
-    def _optional(self, kernel: Callable[..., Any] | None, *rest: object) -> Callable[..., Any] | None:
-        if kernel is None:
-            return None
-        return guarded_for(kernel, self.policy, self.policy.params, self.state, 1, *rest, allocates=True)
 
     def copy(self) -> "Learner":
         """Return an independent copy."""

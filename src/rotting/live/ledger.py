@@ -171,6 +171,9 @@ class Ledger:
         return "duplicate" if known == reward else "conflict"
 
 
+_NO_PLACES, _NO_REWARDS = np.zeros((3, 0), np.int64), np.zeros(0)  # shared, since most bandits have no early rewards
+
+
 class EarlyRewards:
     """The early rewards as arrays, in the order of their decisions, for a policy that learns from them at once."""
 
@@ -178,8 +181,8 @@ class EarlyRewards:
         self.number = 0
         self.version = 0
         """Increases with every change."""
-        self._places = np.zeros((3, 16), np.int64)  # rounds of the decisions, increasing; rounds of the rewards; slots
-        self._rewards = np.zeros(16)
+        self._places = _NO_PLACES  # rounds of the decisions, increasing; rounds of the rewards; slots
+        self._rewards = _NO_REWARDS
 
     def _position(self, round: int) -> int:  # noqa: A002 - as in `Decision`
         return int(self._places[0, : self.number].searchsorted(round))
@@ -188,7 +191,9 @@ class EarlyRewards:
         """Insert the reward of the decision in `round`, which `came` in a later one."""
         n, k = self.number, self._position(round)
         if n == self._rewards.size:
-            self._places, self._rewards = np.tile(self._places, 2), np.tile(self._rewards, 2)
+            room = max(16, n)
+            self._places = np.concatenate([self._places, np.zeros((3, room), np.int64)], axis=1)
+            self._rewards = np.concatenate([self._rewards, np.zeros(room)])
         for array, value in ((self._places, (round, came, slot)), (self._rewards, reward)):
             array[..., k + 1 : n + 1] = array[..., k:n]
             array[..., k] = value
@@ -223,7 +228,7 @@ class ClosedDecisions:
 
     def __init__(self, most: int, rewards: Iterable[tuple[str, FinalReward]] = ()) -> None:
         self._most = most
-        self._chunks: deque[dict[str, FinalReward]] = deque([{}])  # oldest first; all but the last are full and do not change
+        self._chunks: list[dict[str, FinalReward]] = [{}]  # oldest first; all but the last are full and do not change
         self._last = self._chunks[-1]
         for id, reward in rewards:  # noqa: A001 - as in `Decision`
             self.add(id, reward)
@@ -235,7 +240,7 @@ class ClosedDecisions:
             self._last = {}
             self._chunks.append(self._last)
             if self._forgotten >= _CHUNK:
-                self._chunks.popleft()
+                del self._chunks[0]
 
     @property
     def _forgotten(self) -> int:

@@ -24,6 +24,7 @@ import copy
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,8 +36,9 @@ from rotting.kernels.binding import bind
 from rotting.kernels.policy_slots import explain
 from rotting.live.arms import NOTHING, Complement, HasSlots, to_slots
 from rotting.live.learner import Learner
+from rotting.live.shared_functions import shared
 from rotting.parts.tournament import MANY
-from rotting.policy import Reason
+from rotting.policy import Policy, Reason
 
 _FEW = 30  # with this many times as many arms as waiting ones, hiding the waiting ones is faster than listing the others
 
@@ -49,6 +51,10 @@ class Counts(NamedTuple):
 
     pending: Ints  # [K] decisions without a reward
     rewards: Ints  # [K]
+
+
+def _no_counts(n_slots: int) -> Counts:
+    return Counts(*(np.zeros(n_slots, np.int64) for _ in Counts._fields))
 
 
 def _waits(counts: Counts, i: int, by_index: bool) -> bool:
@@ -202,6 +208,20 @@ class Choice(NamedTuple):
     offered: Ints | None  # the arms that the policy chose from; None if it did not choose
 
 
+@cache
+def _compiled_split() -> Callable[..., int]:
+    """Return `split_waiting`, compiled now and not at the first decision."""
+    split, arms = compiled(split_waiting), np.zeros(1, np.int64)
+    split(_no_counts(1), arms, True, True, arms.copy())
+    return split
+
+
+def _compiled_compete(policy: Policy, state: Any) -> Callable[..., tuple[int, float]]:
+    """Return `compete` for a policy, compiled for states of the types of `state`."""
+    bound, arms = bind(compete, {explain: policy.kernel.explain}), np.zeros(1, np.int64)
+    return guarded_for(bound, policy, policy.params, state, 1, arms, _no_counts(1), 0, arms, allocates=True)
+
+
 class PendingDecisions:
     """Counts the pending decisions and the rewards of each slot; if `shrink`, they change the next choice by the rule above."""
 
@@ -212,7 +232,7 @@ class PendingDecisions:
         self.waiting: set[int] = set()
         """Slots that the policy does not choose from; if there are none, the policy chooses alone."""
         # The same counts for compiled code, except for stale slots: as long as the policy chooses alone, nothing reads them.
-        self.arrays = Counts(*(np.zeros(learner.n_slots, np.int64) for _ in Counts._fields))
+        self.arrays = _no_counts(learner.n_slots)
         self.stale: set[int] = set()
         self.new_first = learner.policy.first_pulls
         p = learner.policy.params
@@ -221,18 +241,11 @@ class PendingDecisions:
         self._most: float = p.high if clips else math.inf
         self.has_rule = shrink and learner.explains and not learner.uses_propensity
         self.by_index = self.has_rule and learner.policy.has_index
-        self._split = compiled(split_waiting) if self.has_rule else None
-        if self._split is not None:
-            self._split(self._counts, np.zeros(1, np.int64), True, True, np.zeros(1, np.int64))  # compiles now, not later
+        self._split = _compiled_split() if self.has_rule else None
         self._compete: Callable[..., tuple[int, float]] | None = None
         if self.by_index:
             with suppress(KernelError):  # reported when the policy chooses
-                self._compete = self._compiled_compete(learner)
-
-    def _compiled_compete(self, learner: Learner) -> Callable[..., tuple[int, float]]:
-        policy, arms = learner.policy, np.zeros(1, np.int64)
-        bound = bind(compete, {explain: policy.kernel.explain})
-        return guarded_for(bound, policy, policy.params, learner.state, 1, arms, self._counts, 0, arms, allocates=True)
+                self._compete = shared(learner.policy, learner.state, _compiled_compete)
 
     @property
     def _counts(self) -> Counts:
@@ -340,7 +353,7 @@ class PendingDecisions:
         slot, value = -1, math.nan
         if self.by_index:
             if self._compete is None:
-                self._compete = self._compiled_compete(learner)
+                self._compete = shared(learner.policy, learner.state, _compiled_compete)
             slot, value = learner.call(self._compete, t, arms, self._counts, chosen, waiting)
         if slot < 0:  # no arm has a reward: the fewest pending decisions, the lowest slot on a tie
             return Choice(int(arms[np.argmin(self._counts.pending[arms])]), None, None)

@@ -31,7 +31,7 @@ from rotting.service.requests import ByteBudget, Receive, Request, Response, Sco
 from rotting.service.routes import Operation
 from rotting.service.tokens import TokenFile
 from rotting.service.transport import Transport
-from rotting.store.host import Host
+from rotting.store.host import MAX_LOADED, Host
 from rotting.store.hosted import Batch, Hosted
 from rotting.store.protocol import Durability
 
@@ -78,6 +78,7 @@ class Application:
         durability: where a change is stored before the response is sent, as for `rotting.open`.
         create: create the store if it is missing.
         token_file: the tokens of the clients; without it, every client that can connect may do everything.
+        max_loaded: the number of bandits in memory beyond which those that were not used for a while are unloaded.
         rate: most requests per second of each token, or of each address without tokens; None for no limit.
         deadline: seconds after which a request gets status 503.
         max_body: the most bytes of a request body.
@@ -91,6 +92,7 @@ class Application:
         *,
         durability: Durability = "disk",
         create: bool = True,
+        max_loaded: int = MAX_LOADED,
         token_file: str | PathLike[str] | None = None,
         rate: float | None = None,
         deadline: float = 30.0,
@@ -100,7 +102,7 @@ class Application:
     ) -> None:
         self._tokens = None if token_file is None else TokenFile(Path(token_file))
         self._access_log = None if access_log is None else AccessLog(access_log)
-        self.host = Host(path, durability, create)
+        self.host = Host(path, durability, create, max_loaded)
         self.compiling = CompileReport(say)
         self.gauges: dict[str, Callable[[], float]] = {}
         """Metrics of the server itself, by name."""
@@ -115,7 +117,7 @@ class Application:
             self._respond, deadline, ByteBudget(_MEMORY), self._metrics, self._access_log, self._stopping
         )
         decisions = DecisionHandlers(self._bandits, self._metrics)
-        self._readers = ReadHandlers(self._bandits, self._metrics, decisions.latest, self._check_ready, self._read_gauges)
+        self._readers = ReadHandlers(self._bandits, self._metrics, self._check_ready, self._read_gauges)
         self.handlers = _handlers(BanditHandlers(self._bandits), decisions, self._readers)
         """The function that responds to each operation, except to "watch", which responds with a stream."""
         self._committer: Committer
@@ -160,11 +162,12 @@ class Application:
                 _log.error("the access log was not reopened: %s", error)
 
     async def _tick(self) -> None:
-        """Check deadlines and the token file, and write the access log, twice per second."""
+        """Check deadlines, idle bandits and the token file, and write the access log, twice per second."""
         while True:
             await asyncio.sleep(_TICK)
             try:
                 self._transport.cancel_late_requests()
+                self._bandits.unload_idle()
                 if self._tokens is not None:
                     self._tokens.reload_if_changed()
                 if self._access_log is not None:

@@ -15,6 +15,7 @@ from rotting.service.bandits import Bandits
 from rotting.service.problem_documents import broken_rule
 from rotting.service.requests import Request, Response
 from rotting.store.hosted import Hosted
+from rotting.store.protocol import Payload
 from rotting.store.records import digest
 
 _MANY_ARMS = 2_000  # showing or changing a bandit with more arms takes long enough for a worker thread
@@ -79,7 +80,7 @@ class BanditHandlers:
         return await self._shown(await self._bandits.get(request.parameters["name"]))
 
     async def _shown(self, hosted: Hosted, status: int = 200) -> Response:
-        show, heavy = functools.partial(_show, hosted, status), hosted.n_arms > _MANY_ARMS
+        show, heavy = functools.partial(_show, hosted, self._host.metas[hosted.name], status), hosted.n_arms > _MANY_ARMS
         return await self._bandits.change(hosted, show, heavy=heavy, archived=True)
 
     async def archive(self, request: Request) -> Response:
@@ -149,8 +150,8 @@ def _check_revision(hosted: Hosted, request: Request) -> None:
         raise broken_rule("arms-changed", "If-Match", rule, given, got=given[:60])
 
 
-def _show(hosted: Hosted, status: int) -> Response:
-    meta, bandit = hosted.meta, hosted.bandit
+def _show(hosted: Hosted, meta: Payload, status: int) -> Response:
+    bandit = hosted.bandit
     body = m.BanditResponse(
         hosted.name,
         meta["policy"]["policy"],

@@ -20,6 +20,7 @@ from rotting.store.protocol import Payload
 T = TypeVar("T")
 
 _log = logging.getLogger("rotting.service")
+_UNLOAD_AT_ONCE = 100  # bandits: those with a snapshot to save take a few milliseconds each
 _SLICE = 0.005  # seconds for which queued changes are made before the event loop runs again
 
 
@@ -60,6 +61,7 @@ class Bandits:
         self._loading: dict[str, asyncio.Task[Hosted]] = {}
         self._queues: dict[str, _Queue] = {}  # changes that wait for a worker thread, by bandit
         self._running: set[asyncio.Task[Any]] = set()
+        self._unloading: asyncio.Task[None] | None = None
 
     def check_known(self, name: str) -> None:
         """Refuse the name of a bandit that does not exist."""
@@ -68,7 +70,7 @@ class Bandits:
 
     async def get(self, name: str) -> Hosted:
         """Return a bandit, and load it first if it is not in memory."""
-        hosted = self.host.live.get(name)
+        hosted = self.host.find(name)
         if hosted is not None:
             return hosted
         self.check_known(name)
@@ -80,7 +82,7 @@ class Bandits:
 
     async def get_active(self, name: str) -> Hosted:
         """Return a bandit as `get` does, or refuse an archived one."""
-        hosted = self.host.live.get(name) or await self.get(name)
+        hosted = self.host.find(name) or await self.get(name)
         self._check_usable(hosted, archived=False)
         return hosted
 
@@ -220,6 +222,21 @@ class Bandits:
             _log.warning("the snapshot of bandit %s was not saved: %s", hosted.name, error)
         finally:
             hosted.is_saving = False
+
+    def unload_idle(self) -> None:
+        """Unload bandits that were not used for a while in the background, if too many are in memory."""
+        if self._unloading is None or self._unloading.done():
+            idle = [each for each in self.host.find_idle(time.monotonic()) if each.name not in self._queues]
+            if idle:
+                self._unloading = self._start(self._unload(idle[:_UNLOAD_AT_ONCE]))
+
+    async def _unload(self, idle: list[Hosted]) -> None:
+        for hosted in idle:
+            if self.host.needs_snapshot(hosted) and not hosted.is_saving:
+                hosted.unsaved, hosted.is_saving = 0, True
+                await self._save(hosted)
+            if hosted.name not in self._queues:
+                self.host.unload(hosted)
 
     async def finish(self) -> None:
         """Wait until no worker thread changes a bandit."""

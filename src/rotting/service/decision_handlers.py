@@ -25,8 +25,6 @@ class DecisionHandlers:
 
     def __init__(self, bandits: Bandits, metrics: Metrics) -> None:
         self._bandits, self._host, self._metrics = bandits, bandits.host, metrics
-        self.latest: dict[str, dict[str, Any]] = {}
-        """The latest decision of each bandit, with its reason."""
 
     async def decide(self, request: Request) -> Response:
         """Choose one arm, or several."""
@@ -49,8 +47,8 @@ class DecisionHandlers:
             note = functools.partial(_note_of_key, key, body)
         content = await self._bandits.change(hosted, work, heavy=heavy, before=before, note=note)
         if made:
-            self.latest[hosted.name] = made[-1]
-            self._metrics.tally(hosted.name).decided(made[0]["round"], wanted.count)
+            hosted.latest = made[-1]
+            self._metrics.decided(hosted.name, made[0]["round"], wanted.count)
         return Response(content)
 
     async def _preview(self, hosted: Hosted, wanted: m.DecisionRequest) -> Response:
@@ -81,9 +79,7 @@ class DecisionHandlers:
         for place, (_, reward) in enumerate(pairs):
             _check_range(hosted, reward, f"[{place}].reward")
         outcomes = await self._bandits.change(hosted, lambda: hosted.bandit.reward_many(pairs))
-        tally = self._metrics.tally(hosted.name)
-        for (_, reward), outcome in zip(pairs, outcomes, strict=True):
-            tally.rewarded(outcome, reward)
+        self._metrics.rewarded(hosted.name, zip(outcomes, (reward for _, reward in pairs), strict=True))
         return _results([key for key, _ in pairs], outcomes)
 
     async def cancel(self, request: Request) -> Response:

@@ -3,7 +3,8 @@
 import asyncio
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from heapq import nlargest
 from typing import get_args
 
 from rotting.errors import MissingExtraError
@@ -18,11 +19,13 @@ except ImportError as error:
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 _HOUR, _MINUTE = 60, 60.0  # in minutes, in seconds
 _SAMPLES = 1_000  # rounds whose time is kept, to estimate the age of a decision
-_SHOWN = 1_000  # bandits with series of their own
+_COUNTED = 1_000  # bandits that are counted one by one: those that were used last
+_SHOWN = 100  # of these, the busiest have series of their own
 _SLICE = 50  # bandits whose lines are written before the event loop serves other requests
 _FAMILIES = {
     "rotting_responses_total": ("counter", "Responses by status"),
     "rotting_all_decisions_total": ("counter", "Decisions made by all bandits"),
+    "rotting_all_rewards_total": ("counter", "Rewards of all bandits by outcome"),
     "rotting_bandits": ("gauge", "Bandits of the store"),
     "rotting_bandits_loaded": ("gauge", "Bandits in memory"),
     "rotting_decisions_total": ("counter", "Decisions made"),
@@ -96,13 +99,16 @@ class Tally:
 class Metrics:
     """All metrics of the service, as text for Prometheus.
 
-    Only the bandits that were used last have their own series, so that the text stays short; the totals count all bandits.
+    The totals count all bandits. Only a hundred bandits have series of their own, the busiest of the thousand that were used
+    last, so that the text, the time and the memory do not grow with the number of bandits.
     """
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self.tallies: OrderedDict[str, Tally] = OrderedDict()
-        """Counts of each bandit, in order of their last use."""
+        """Counts of the bandits that were used last, in order of their last use."""
+        self._decisions = 0
+        self._rewards: dict[str, int] = dict.fromkeys(OUTCOMES, 0)
         self._registry = CollectorRegistry()
         self.responses: dict[int, int] = {}
         """The number of responses with each status."""
@@ -112,11 +118,25 @@ class Metrics:
         sizes = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
         self.commit_events = Histogram("rotting_commit_events", "Events in one batch", registry=self._registry, buckets=sizes)
 
-    def tally(self, name: str) -> Tally:
-        """Return the counts of a bandit."""
+    def decided(self, name: str, first: int, count: int) -> None:
+        """Count decisions of a bandit; `first` is the round of the first of them."""
+        self._decisions += count
+        self._tally(name).decided(first, count)
+
+    def rewarded(self, name: str, outcomes: Iterable[tuple[Outcome, float]]) -> None:
+        """Count rewards of a bandit."""
+        tally = self._tally(name)
+        for outcome, reward in outcomes:
+            self._rewards[outcome] += 1
+            tally.rewarded(outcome, reward)
+
+    def _tally(self, name: str) -> Tally:
+        """Return the counts of a bandit; those of a bandit that was not used for long start again at 0."""
         found = self.tallies.get(name)
         if found is None:
             found = self.tallies[name] = Tally()
+            if len(self.tallies) > _COUNTED:
+                self.tallies.popitem(last=False)
         else:
             self.tallies.move_to_end(name)
         return found
@@ -124,13 +144,14 @@ class Metrics:
     async def text(self, gauges: Mapping[str, float]) -> bytes:
         """Return the metrics, and gauges of the server, for Prometheus. The event loop serves other requests in between."""
         families = {name: [f"# HELP {name} {what}\n# TYPE {name} {kind}\n"] for name, (kind, what) in _FAMILIES.items()}
-        shown = sorted(list(self.tallies)[-_SHOWN:])
-        for number, name in enumerate(shown):
-            self._add_bandit(families, name, self.tallies[name])
+        shown = sorted(nlargest(_SHOWN, self.tallies.items(), key=lambda each: each[1].decisions), key=lambda each: each[0])
+        for number, (name, tally) in enumerate(shown):
+            self._add_bandit(families, name, tally)
             if number % _SLICE == _SLICE - 1:
                 await asyncio.sleep(0)
-        total = families["rotting_all_decisions_total"]
-        total.append(f"rotting_all_decisions_total {float(sum(each.decisions for each in list(self.tallies.values())))}\n")
+        families["rotting_all_decisions_total"].append(f"rotting_all_decisions_total {float(self._decisions)}\n")
+        for outcome, count in self._rewards.items():
+            families["rotting_all_rewards_total"].append(f'rotting_all_rewards_total{{outcome="{outcome}"}} {float(count)}\n')
         families["rotting_bandits"].append(f"rotting_bandits {float(len(self._host.metas))}\n")
         families["rotting_bandits_loaded"].append(f"rotting_bandits_loaded {float(len(self._host.live))}\n")
         for status, count in sorted(self.responses.items()):

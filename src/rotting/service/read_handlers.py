@@ -1,7 +1,6 @@
 """Handlers of the routes that only read: explanations, the log, the dashboard, health and metrics."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import msgspec
 
@@ -24,7 +23,6 @@ class ReadHandlers:
     Args:
         bandits: the bandits.
         metrics: the metrics of the service.
-        latest: the latest decision of each bandit, with its reason.
         check_ready: raises an error if the service cannot store decisions.
         gauges: returns metrics of the server itself, by name.
     """
@@ -33,12 +31,11 @@ class ReadHandlers:
         self,
         bandits: Bandits,
         metrics: Metrics,
-        latest: Mapping[str, dict[str, Any]],
         check_ready: Callable[[], None],
         gauges: Callable[[], dict[str, float]],
     ) -> None:
         self._bandits, self._host, self._metrics = bandits, bandits.host, metrics
-        self._latest, self._check_ready, self._gauges = latest, check_ready, gauges
+        self._check_ready, self._gauges = check_ready, gauges
         self._dashboard_workers = Workers("rotting-dashboard", 1)  # separate, so that the dashboard does not delay decisions
         self._reward_buckets = RewardBucketsCache(self._host)
         self._openapi = m.encode(openapi.document())
@@ -69,7 +66,7 @@ class ReadHandlers:
         def encoded() -> bytes:
             counted, behind = self._reward_buckets.read_on(name)
             with counted.lock:
-                return m.encode(overview.history_response(counted, behind, top, self._latest.get(name), reward_range))
+                return m.encode(overview.history_response(counted, behind, top, hosted.latest, reward_range))
 
         return Response(await self._dashboard_workers.run(encoded))
 

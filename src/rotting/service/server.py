@@ -20,6 +20,7 @@ from rotting.registry import from_json as policy_from_json
 from rotting.service.admission import is_loopback
 from rotting.service.application import Application
 from rotting.service.connections import ConnectionGuard, ConnectionLimits, parse_networks
+from rotting.store.host import MAX_LOADED
 from rotting.store.protocol import Durability
 
 import uvicorn  # isort: skip - after `connections`, whose error says what to install
@@ -36,6 +37,7 @@ class ServiceSettings(NamedTuple):
     token_file: str | PathLike[str] | None = None  # tokens of the clients; without it, the host must be a loopback address
     durability: Durability = "disk"
     create: bool = True
+    max_loaded: int = MAX_LOADED
     rate: float | None = None
     deadline: float = 30.0
     max_body: int = 4 << 20
@@ -125,6 +127,7 @@ class Service:
                 path,
                 durability=settings.durability,
                 create=settings.create,
+                max_loaded=settings.max_loaded,
                 token_file=settings.token_file,
                 rate=settings.rate,
                 deadline=settings.deadline,

@@ -14,10 +14,9 @@ from rotting.live.saved_state import StateParts
 from rotting.live.state import BanditState
 from rotting.live.view import BanditView
 from rotting.policy import Policy
-from rotting.store import limits
 from rotting.store.protocol import Durability, Payload, Store
 from rotting.store.records import check_name
-from rotting.store.restoring import describe, resume, with_current_words
+from rotting.store.restoring import Resumed, describe, resume, snapshot_is_due, with_current_words
 from rotting.store.writers import Writer, last_writer
 
 
@@ -29,17 +28,18 @@ class DurableBandit(Bandit[Arm]):
     again. A copy, also one in another process, is an independent bandit without a store.
 
     Args:
-        state: the state that the store's events make.
+        resumed: the state that the store's events make.
         store: the store, which `close` closes.
         name: the name of the bandit in the store.
+        meta: its description.
     """
 
-    def __init__(self, state: BanditState[Arm], store: Store, name: str) -> None:
+    def __init__(self, resumed: Resumed, store: Store, name: str, meta: Payload) -> None:
+        state, self._unsaved = resumed.state, resumed.replayed  # events since the last snapshot
         self._store, self._name = store, name
-        self._unsaved = 0  # events since the last snapshot
         self._snapshot: threading.Thread | None = None  # writes a snapshot
         writer = Writer.of(state.policy)
-        self._writer_note = None if writer == last_writer(store, name) else writer.to_note()
+        self._writer_note = None if writer == last_writer(store, name, meta) else writer.to_note()
         self._recorder = Guard(state, self._append_events)
         BanditView.__init__(self, self._recorder)
 
@@ -49,7 +49,8 @@ class DurableBandit(Bandit[Arm]):
             events, self._writer_note = [self._writer_note, *events], None
         number = self._store.append((self._name, event) for event in events)
         self._unsaved += len(events)
-        if self._unsaved >= limits.SNAPSHOT_EVENTS and (self._snapshot is None or not self._snapshot.is_alive()):
+        is_saving = self._snapshot is not None and self._snapshot.is_alive()
+        if not is_saving and snapshot_is_due(self._recorder.state, self._unsaved):
             # In a thread, so that the next decisions do not wait for the disk.
             arguments = (number, StateParts.of(self._recorder.state))
             self._snapshot = threading.Thread(target=self._save_snapshot, args=arguments, name="rotting-snapshot")
@@ -153,12 +154,13 @@ def open_in(store: Store, name: str, policy: Policy | None, arms: Iterable[Arm] 
             missing = "policy" if policy is None else "arms"
             raise InvalidValueError(missing, "be given for a bandit that is new to its store", None)
         state = BanditState.new(policy, listed, **options)
-        store.add_bandit(name, describe(state, options.get("seed", 0)))
+        meta, resumed = describe(state, options.get("seed", 0)), Resumed(state)
+        store.add_bandit(name, meta)
     else:
         meta = with_current_words(known[name])
-        state = resume(store, name, meta)
-        _check_same(meta, state, policy, listed, options)
-    return DurableBandit(state, store, name)
+        resumed = resume(store, name, meta)
+        _check_same(meta, resumed.state, policy, listed, options)
+    return DurableBandit(resumed, store, name, meta)
 
 
 def _check_same(

@@ -6,7 +6,7 @@ from rotting.store import limits
 from rotting.store.bandit_table import BanditTable, NewBandits
 from rotting.store.database import Database
 from rotting.store.protocol import Payload
-from rotting.store.records import check_bandit, digest, encode
+from rotting.store.records import check_bandit, encode, event_digest
 
 _MOST_ROWS = 128  # in one statement; a power of two
 _ROW = "(?, ?, ?, ?, ?, ?)"
@@ -69,7 +69,7 @@ class EventAppender:
                 check_bandit(name, {*self._bandits.slots, *new})
             assert slot is not None
             number, place = number + 1, (places[slot] if slot in places else self._places[slot]) + 1
-            before = digest(before, number, epoch, slot, place, payload)
+            before = event_digest(before, number, epoch, slot, place, payload)
             rows.append((number, epoch, slot, place, payload, before))
             places[slot] = place
         return rows, places

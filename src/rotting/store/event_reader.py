@@ -14,7 +14,7 @@ from rotting.store.bandit_table import BanditTable
 from rotting.store.database import Database
 from rotting.store.files import IS_NOTE, NOTE_NAME
 from rotting.store.protocol import StoredEvent
-from rotting.store.records import decode, digest
+from rotting.store.records import decode, digest, event_digest
 
 LARGEST = 2**63 - 1
 """The largest integer of SQLite."""
@@ -176,7 +176,7 @@ class EventReader:
         before = digest(self._store_id) if row.number == 1 else row.digest_before
         if before is None:
             raise self._database.damaged(f"event {row.number - 1} is missing")
-        if row.digest != digest(before, row.number, row.epoch, row.bandit, row.place, row.payload):
+        if row.digest != event_digest(before, row.number, row.epoch, row.bandit, row.place, row.payload):
             raise self._database.damaged(f"event {row.number} is not what was written")
 
     def _check_place(self, row: _Row, place: int) -> None:

@@ -1,8 +1,8 @@
 """Many durable bandits in one store, for one process that serves them all.
 
-A bandit is loaded when it is first used, and then stays in memory. Its events are collected in a batch: the events of many
-calls, of any of the bandits, are written in one transaction. A response must wait until the batch with its events is written
-(`take`, then `write`, which may run in a worker thread while the next batch collects).
+A bandit is loaded when it is first used, and stays in memory until so many others are used that it is unloaded. Its events are
+collected in a batch: the events of many calls, of any of the bandits, are written in one transaction. A response must wait
+until the batch with its events is written (`take`, then `write`, which may run in a worker thread while the next one collects).
 
 After a failed write, bandits in memory may be ahead of the store. So `fail` drops all of them, and `recover` opens the store
 again and reads everything anew.
@@ -11,18 +11,20 @@ again and reads everything anew.
 import os
 import threading
 import time
-from collections.abc import Hashable, Iterable
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, suppress
+from itertools import islice
 from os import PathLike
 from typing import Any
 
+from rotting.common.rules import positive_int
 from rotting.errors import RottingError, StoreError, StoreFailedError, StoreFullError
 from rotting.live.arms import restore_arm
 from rotting.live.saved_state import StateParts
 from rotting.live.state import BanditState
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
-from rotting.store import limits
 from rotting.store.event_reader import Contents
 from rotting.store.files import resolve
 from rotting.store.hosted import Batch, Hosted
@@ -30,15 +32,53 @@ from rotting.store.name_filter import NameFilter
 from rotting.store.open_files import OpenFile
 from rotting.store.protocol import Durability, Payload
 from rotting.store.reader_pool import ReaderPool
-from rotting.store.records import check_bandit, check_name
-from rotting.store.restoring import describe, resume, with_current_words
+from rotting.store.records import check_bandit, check_name, decode
+from rotting.store.restoring import Resumed, describe, resume, snapshot_is_due, with_current_words
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.writers import Writer, last_writer
 
 ARCHIVED = "archived"
 """The name of the note that marks a bandit as archived: it makes no more decisions."""
 
+MAX_LOADED = 10_000
+"""The number of bandits in memory beyond which idle ones are unloaded."""
+
 _SAVE_SECONDS = 5.0  # how long `close` saves snapshots; without one, the next load replays the log
+_IDLE_SECONDS = 5.0  # a bandit that was used more recently is not unloaded: a request may still hold it
+_FEW_EVENTS = 100  # replaying fewer takes less time than saving and reading a snapshot
+
+
+class Descriptions(MutableMapping[str, Payload]):
+    """The description of each bandit, by name.
+
+    Args:
+        written: the descriptions in the store as JSON, which takes little memory; they are decoded when they are read. The
+            writer may add some at any time, in another thread.
+    """
+
+    def __init__(self, written: Mapping[str, bytes]) -> None:
+        self._written = written
+        self.unwritten: dict[str, Payload] = {}
+        """The bandits that the store does not have yet."""
+
+    def __getitem__(self, name: str) -> Payload:
+        found = self.unwritten.get(name)
+        return with_current_words(decode(self._written[name])) if found is None else found
+
+    def __setitem__(self, name: str, meta: Payload) -> None:
+        self.unwritten[name] = meta
+
+    def __delitem__(self, name: str) -> None:
+        del self.unwritten[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.unwritten or name in self._written
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._written, *self.unwritten]))
+
+    def __len__(self) -> int:
+        return len(self._written) + sum(name not in self._written for name in self.unwritten)
 
 
 class Host:
@@ -51,6 +91,7 @@ class Host:
         path: the file.
         durability: what is safe when a batch is written, as for `rotting.open`.
         create: create the file if it does not exist; it is never created later.
+        max_loaded: the number of bandits in memory beyond which idle ones are unloaded (`find_idle`, `unload`).
 
     Example:
         >>> import tempfile
@@ -66,8 +107,15 @@ class Host:
         >>> folder.cleanup()
     """
 
-    def __init__(self, path: str | PathLike[str], durability: Durability = "disk", create: bool = True) -> None:
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        durability: Durability = "disk",
+        create: bool = True,
+        max_loaded: int = MAX_LOADED,
+    ) -> None:
         self._path, self._durability = path, durability
+        self._max_loaded = positive_int("max_loaded", max_loaded)
         self.is_new = create and not os.path.lexists(path)
         """Whether the store was created just now."""
         self._store = SQLiteStore(path, durability=durability, create=create)
@@ -77,22 +125,19 @@ class Host:
         except BaseException:
             self._store.close()
             raise
-        self._readers = ReaderPool(path, self._store.id)
+        self._readers = ReaderPool(path, self._store)
         self._note_reader = self._readers.new_reader()  # kept open, so that the event loop does not wait for a new one
-        self.metas = self._descriptions()
+        self.metas = Descriptions(self._store.encoded_bandits)
         """The description of each bandit, by name; also of bandits that are not written yet."""
-        self.live: dict[str, Hosted] = {}
-        """The bandits in memory, by name."""
+        self.live: OrderedDict[str, Hosted] = OrderedDict()
+        """The bandits in memory, by name; the one that was used last comes last."""
         self.trouble: StoreError | None = None
         """Why nothing can be written at present; `resume_writing` clears it."""
         self.generation = 0
         """How often all bandits were dropped; a bandit of an earlier generation must not be used."""
-        self._batch = Batch(self._store.last + 1)
-        self._unwritten: set[str] = set()  # bandits that the store does not have yet
+        self._last_written = self._store.last
+        self._batch = Batch(self._last_written + 1)
         self._notes: dict[tuple[str, str], Payload] = {}  # notes that the store does not have yet
-
-    def _descriptions(self) -> dict[str, Payload]:
-        return {name: with_current_words(meta) for name, meta in self._store.bandits().items()}
 
     # --- Bandits ----------------------------------------------------------------------------------------------------------
 
@@ -100,9 +145,9 @@ class Host:
         """Read a bandit from the store, which may take seconds; `adopt` then puts it to use."""
         generation, meta = self.generation, self.metas[name]
         with self.reader() as reader:
-            state = resume(reader, name, meta)
-            archived, writer = reader.note(name, ARCHIVED) is not None, last_writer(reader, name)
-        hosted = Hosted(name, state, meta, generation, archived=archived, writer=writer)
+            resumed = resume(reader, name, meta)
+            archived, writer = reader.note(name, ARCHIVED) is not None, last_writer(reader, name, meta)
+        hosted = Hosted(name, resumed, generation, archived=archived, writer=writer)
         hosted.bandit.warm_up()
         return hosted
 
@@ -110,26 +155,59 @@ class Host:
         """Make a new bandit, which may take seconds; `adopt` then adds it to the next batch."""
         generation = self.generation
         state = BanditState.new(policy, arms, seed, **options)
-        hosted = Hosted(check_name(name), state, describe(state, seed), generation, writer=Writer.of(policy), is_new=True)
+        meta = describe(state, seed)
+        hosted = Hosted(check_name(name), Resumed(state), generation, writer=Writer.of(policy), description=meta)
         hosted.bandit.warm_up()
         return hosted
 
     def adopt(self, hosted: Hosted) -> Hosted:
         """Put a bandit to use and return it, or return the bandit of this name that is in use already."""
-        name = hosted.name
+        name, meta = hosted.name, hosted.description
         if name in self.live:
             return self.live[name]
-        if hosted.is_new and name in self.metas:
+        if meta is not None and name in self.metas:
             raise StoreFailedError(f"got bandit {name!r} from another request meanwhile: try again", self._path)
         if hosted.generation != self.generation:
             raise StoreFailedError("was opened again while the bandit was loaded: try again", self._path)
-        if hosted.is_new:
+        if meta is not None:
             self._check_trouble()
-            self.metas[name] = hosted.meta
-            self._batch.bandits.append((name, hosted.meta))
-            self._unwritten.add(name)
+            self.metas[name], hosted.description = meta, None
+            self._batch.bandits.append((name, meta))
         self.live[name] = hosted
+        hosted.last_used = time.monotonic()
         return hosted
+
+    def find(self, name: str) -> Hosted | None:
+        """Return a bandit for a request if it is in memory."""
+        hosted = self.live.get(name)
+        if hosted is not None:
+            self.live.move_to_end(name)
+            hosted.last_used = time.monotonic()
+        return hosted
+
+    def find_idle(self, now: float) -> list[Hosted]:
+        """Return the bandits to unload at this time, those first that were used longest ago.
+
+        There are none as long as at most `max_loaded` bandits are in memory, and only bandits that no request may still hold.
+        """
+        idle: list[Hosted] = []
+        for hosted in islice(self.live.values(), max(0, len(self.live) - self._max_loaded)):
+            if now - hosted.last_used < _IDLE_SECONDS:
+                break
+            idle.append(hosted)
+        return idle
+
+    def needs_snapshot(self, hosted: Hosted) -> bool:
+        """Return whether an idle bandit needs a snapshot before it is unloaded, so that loading it again is fast."""
+        return hosted.unsaved >= _FEW_EVENTS
+
+    def unload(self, hosted: Hosted) -> None:
+        """Remove a bandit from memory, unless it was used again, or has events that are not written. It is then refused."""
+        is_written = not hosted.events and hosted.last_number <= self._last_written and hosted.name not in self.metas.unwritten
+        is_idle = not hosted.is_saving and time.monotonic() - hosted.last_used >= _IDLE_SECONDS
+        if is_written and is_idle and self.live.get(hosted.name) is hosted:
+            del self.live[hosted.name]
+            hosted.generation = -1  # of no host, so that it is refused
 
     def is_same(self, name: str, policy: Policy, arms: list[Hashable], options: dict[str, Any]) -> bool:
         """Return whether a bandit was made with these arguments."""
@@ -141,7 +219,8 @@ class Host:
         """Raise a `StoreError` if a bandit was dropped: it must not be used any more."""
         if hosted.generation != self.generation:
             self._check_trouble()
-            raise StoreFailedError("was opened again meanwhile: try again", self._path)
+            what = "was opened again" if hosted.generation >= 0 else f"had bandit {hosted.name!r} unloaded"
+            raise StoreFailedError(f"{what} meanwhile: try again", self._path)
 
     def _check_trouble(self) -> None:
         if self.trouble is not None:
@@ -216,7 +295,7 @@ class Host:
         if hosted is not None and hosted.has_no_note(note):
             return None
         check_bandit(name, self.metas)
-        if name in self._unwritten:
+        if name in self.metas.unwritten:
             return None
         event = self._note_reader.note(name, note)
         return None if event is None else event.payload
@@ -230,7 +309,7 @@ class Host:
     def read(self, name: str, after: int, limit: int, max_bytes: int) -> Contents:
         """Return events of a bandit after a number, as they are in the file: at least one, and as many as fit `max_bytes`."""
         check_bandit(name, self.metas)
-        if name in self._unwritten:
+        if name in self.metas.unwritten:
             return Contents([], after, 0)
         with self.reader() as reader:
             return reader.contents(name, after, limit, max_bytes, checked=True)
@@ -253,7 +332,9 @@ class Host:
 
     def written(self, batch: Batch) -> list[Hosted]:
         """Forget what was kept until the batch was written; return the bandits whose snapshot is due (`save_snapshot`)."""
-        self._unwritten.difference_update(name for name, _ in batch.bandits)
+        self._last_written = batch.last
+        for name, _ in batch.bandits:
+            self.metas.unwritten.pop(name, None)  # the store has it now
         for name, payload in batch.events if self._notes else ():
             key = (name, payload.get("note", ""))
             if key in self._notes and self._notes[key].get("cancelled") == payload.get("cancelled"):  # not replaced since
@@ -261,7 +342,7 @@ class Host:
         due = []
         for name in {name for name, _ in batch.events}:
             hosted = self.live.get(name)
-            if hosted is not None and hosted.unsaved >= limits.SNAPSHOT_EVENTS and not hosted.is_saving:
+            if hosted is not None and not hosted.is_saving and snapshot_is_due(hosted.state, hosted.unsaved):
                 hosted.unsaved, hosted.is_saving = 0, True
                 due.append(hosted)
         return due
@@ -280,8 +361,6 @@ class Host:
     def fail(self, trouble: StoreError) -> None:
         """Drop all bandits after a failed write: some of them are ahead of the store."""
         self.trouble = trouble
-        for name in self._unwritten:
-            del self.metas[name]
         self._drop_all()
         self._batch = Batch(0)
 
@@ -290,7 +369,7 @@ class Host:
         self.generation += 1
         self.live.clear()
         self._notes.clear()
-        self._unwritten.clear()
+        self.metas.unwritten.clear()
         self._readers.close()
 
     def recover(self) -> None:
@@ -303,6 +382,7 @@ class Host:
             if not self._file.is_in_place:  # it may be a backup, which lacks events that were acknowledged
                 raise StoreFailedError("is not the file that was opened at the start: put that back, or restart", self._path)
             self._store = self._readers.check_id(SQLiteStore(self._path, durability=self._durability, create=False))
+            self._readers.writer = self._store
         self._store.check_file()
         self._store.probe()
         reader, self._note_reader = self._note_reader, self._readers.new_reader()
@@ -311,8 +391,9 @@ class Host:
     def resume_writing(self) -> None:
         """End the trouble after `recover`. Everything is read anew, since a failed batch may have been written after all."""
         self._drop_all()
-        self.metas = self._descriptions()
-        self._batch = Batch(self._store.last + 1)
+        self.metas = Descriptions(self._store.encoded_bandits)
+        self._last_written = self._store.last
+        self._batch = Batch(self._last_written + 1)
         self.trouble = None
 
     def close(self) -> None:

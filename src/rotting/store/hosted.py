@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from rotting.live.bandit import Bandit
 from rotting.live.processes import Guard
-from rotting.live.state import BanditState
 from rotting.store.name_filter import NameFilter
 from rotting.store.protocol import Payload
+from rotting.store.restoring import Resumed
 from rotting.store.writers import Writer
 
 _log = logging.getLogger("rotting.service")
@@ -40,27 +40,27 @@ class Hosted:
 
     Args:
         name: its name in the store.
-        state: its state.
-        meta: its description.
+        resumed: its state.
         generation: the generation of the host when it was loaded or made.
         archived: whether it makes no more decisions.
         writer: the last writer of its events that the store names; None if it names none.
-        is_new: whether the bandit was made just now, and not loaded.
+        description: that of a bandit that was made just now; None if it was loaded.
     """
 
     def __init__(
         self,
         name: str,
-        state: BanditState,
-        meta: Payload,
+        resumed: Resumed,
         generation: int,
         *,
         archived: bool = False,
         writer: Writer | None = None,
-        is_new: bool = False,
+        description: Payload | None = None,
     ) -> None:
-        self.name, self.meta, self.generation, self.archived, self.is_new = name, meta, generation, archived, is_new
-        self.state = state
+        self.name, self.generation, self.archived = name, generation, archived
+        self.description = description
+        """The description of a new bandit, until it is in use; after that, see `Host.metas`."""
+        self.state = state = resumed.state
         """For reading; changes are made through `bandit`."""
         self.events: list[Payload] = []
         """The events that were not collected yet."""
@@ -69,14 +69,18 @@ class Hosted:
         present = Writer.of(state.policy)
         self.writer_note = None if writer == present else present.to_note()
         """The note that must be written before the next event, if the store names another writer."""
-        self.last_number = 0
+        self.last_number = resumed.last
         """The number of its last event that was collected."""
-        self.unsaved = 0
+        self.unsaved = resumed.replayed
         """The number of events since its last snapshot."""
         self.is_saving = False
+        self.last_used = 0.0
+        """When a request asked for the bandit last, on a monotonic clock."""
+        self.latest: Payload | None = None
+        """The latest decision since the bandit was loaded, as JSON-able data with its reason."""
         self.new_notes = NameFilter()
         """The names of the notes that were added since the bandit was loaded."""
-        self.old_notes = NameFilter() if is_new else None
+        self.old_notes = None if description is None else self.new_notes
         """The names of the older notes; None until they are read."""
 
     def _log_warning(self, message: str) -> None:

@@ -24,18 +24,17 @@ class NameFilter:
     __slots__ = ("_free", "_parts")
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._parts = [_new_part(_FIRST)]  # the newest, which is the largest, comes first
-        self._free = _FIRST  # the number of names that it still has room for
+        self._parts: list[tuple[bytearray, int]] = []  # the newest, which is the largest, comes first
+        self._free = 0  # the number of names that it still has room for
         for name in names:
             self.add(name)
 
     def add(self, name: str) -> None:
         """Add a name."""
-        bits, size = self._parts[0]
         if not self._free:
-            self._free = size // _BITS * _GROWTH
-            bits, size = part = _new_part(self._free)
-            self._parts.insert(0, part)
+            self._free = self._parts[0][1] // _BITS * _GROWTH if self._parts else _FIRST
+            self._parts.insert(0, _new_part(self._free))
+        bits, size = self._parts[0]
         self._free -= 1
         code = hash(name)
         place, step = code & _HALF, code >> 32 | 1

@@ -39,12 +39,12 @@ class Opened(NamedTuple):
     """Why acknowledged events are or may be missing; None if they are not."""
 
 
-def open_reader(database: Database) -> Opened:
-    """Open a store for reading."""
+def open_reader(database: Database, known: BanditTable | None = None) -> Opened:
+    """Open a store for reading; `known`: the bandits of the writer, if it is in this process and has checked the store."""
     mark, problem = _read_mark(database)
     database.connection = database.file.add_connection(connect_for_reading(database.path))
     database.file.attach()
-    opened = _load(database, mark, problem)
+    opened = _load(database, mark, problem) if known is None else _load_beside_writer(database, known)
     database.watch_files()
     return opened
 
@@ -86,12 +86,25 @@ def _read_mark(database: Database) -> tuple[Mark | None, MarkProblem | None]:
         return None, unusable_mark(str(error))
 
 
+def _read_id(database: Database) -> str:
+    store_id, made_by, found = database.row("SELECT id, made_by, digest FROM store")
+    if found != digest(store_id, made_by):
+        raise database.damaged("its id is not what was written")
+    return str(store_id)
+
+
+def _load_beside_writer(database: Database, known: BanditTable) -> Opened:
+    """Read the id only: the writer of this process has checked the rest, and knows the bandits."""
+    store_id = _read_id(database)
+    bandits = BanditTable(database, store_id, known)
+    reader, appender = EventReader(database, store_id, bandits), EventAppender(database, bandits, 0, b"", {})
+    return Opened(store_id, bandits, reader, appender, mark_problem=None)
+
+
 def _load(database: Database, mark: Mark | None, mark_problem: MarkProblem | None) -> Opened:
     """Read the id, the bandits and the last event, and check that the store is complete."""
     with database.view():
-        store_id, made_by, found = database.row("SELECT id, made_by, digest FROM store")
-        if found != digest(store_id, made_by):
-            raise database.damaged("its id is not what was written")
+        store_id = _read_id(database)
         epoch, counted_bandits, counted_events = database.writer_row()
         bandits = BanditTable(database, store_id)
         # A page that lost its last rows is still a valid page, so the counts of the last writer are compared.

@@ -14,11 +14,13 @@ class ReaderPool:
 
     Args:
         path: the file.
-        store_id: the id of the store; another store at the path is refused.
+        writer: the writer of the store in this process; another store at the path is refused.
     """
 
-    def __init__(self, path: str | PathLike[str], store_id: str) -> None:
-        self._path, self._store_id = path, store_id
+    def __init__(self, path: str | PathLike[str], writer: SQLiteStore) -> None:
+        self._path, self._store_id = path, writer.id
+        self.writer = writer
+        """The present writer; it is replaced when the store is opened again."""
         self._idle: list[SQLiteStore] = []
         self._generation = 0  # increased by `close`: readers from before are not reused
         self._lock = threading.Lock()
@@ -45,7 +47,7 @@ class ReaderPool:
 
     def new_reader(self) -> SQLiteStore:
         """Open a reader that does not belong to the pool."""
-        return self.check_id(SQLiteStore(self._path, readonly=True))
+        return self.check_id(self.writer.new_reader())
 
     def check_id(self, store: SQLiteStore) -> SQLiteStore:
         """Return a store that was opened at the path, or close it and raise an error if it is another store."""

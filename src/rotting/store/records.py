@@ -94,7 +94,7 @@ def event_in(payload: Payload) -> Payload | None:
 
 def decode(text: bytes) -> Any:
     """Return the payload in some bytes, whose digest must have been checked."""
-    return json.loads(text)
+    return json.loads(text.decode())  # from bytes, `loads` would guess their encoding
 
 
 def digest(*parts: bytes | int | str) -> bytes:
@@ -106,6 +106,28 @@ def digest(*parts: bytes | int | str) -> bytes:
     """
     contents = [part if isinstance(part, bytes) else str(part).encode() for part in parts]
     return hashlib.blake2b(b"".join([b"%d:%b" % (len(each), each) for each in contents]), digest_size=8).digest()
+
+
+def event_digest(before: bytes, number: int, epoch: int, bandit: int, place: int, payload: bytes) -> bytes:
+    """Return what `digest` returns for these parts, in two thirds of the time.
+
+    Writing and replaying events spend much of their time on digests.
+
+    Args:
+        before: the digest of the event before, eight bytes.
+        number: the number of the event.
+        epoch: the epoch of its writer.
+        bandit: the slot of its bandit.
+        place: its place among the events of the bandit.
+        payload: its payload as JSON.
+
+    Example:
+        >>> event_digest(bytes(8), 10, 1, 1, 9, b"{}") == digest(bytes(8), 10, 1, 1, 9, b"{}")
+        True
+    """
+    n, e, b, p = str(number), str(epoch), str(bandit), str(place)
+    numbers = f"{len(n)}:{n}{len(e)}:{e}{len(b)}:{b}{len(p)}:{p}".encode()
+    return hashlib.blake2b(b"8:%b%b%d:%b" % (before, numbers, len(payload), payload), digest_size=8).digest()
 
 
 def check_bandit(name: object, known: Collection[str]) -> None:

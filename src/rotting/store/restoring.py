@@ -1,12 +1,15 @@
 """Describes a bandit when it is added to a store, and restores its state from that description, snapshots and events."""
 
 import logging
+from typing import NamedTuple
 
 from rotting.errors import RottingError, StoreError
 from rotting.live.arms import restore_arm
+from rotting.live.policy_state import arrays
 from rotting.live.saved_state import current_rule, restore
 from rotting.live.state import BanditState
 from rotting.registry import from_json as policy_from_json
+from rotting.store import limits
 from rotting.store.protocol import Payload, Store
 from rotting.store.records import event_in
 from rotting.store.writers import Writer
@@ -41,7 +44,17 @@ def initial_state(meta: Payload) -> BanditState:
     return BanditState.new(policy_from_json(meta["policy"]), arms, meta["seed"], pending, meta["max_pending"])
 
 
-def resume(store: Store, name: str, meta: Payload) -> BanditState:
+class Resumed(NamedTuple):
+    """A bandit that was read from a store."""
+
+    state: BanditState
+    last: int = 0
+    """The number of its last event."""
+    replayed: int = 0
+    """How many events were applied after the snapshot."""
+
+
+def resume(store: Store, name: str, meta: Payload) -> Resumed:
     """Return the state of a bandit: its newest usable snapshot, with the events after it applied.
 
     The log is trusted: decisions are not made again, so that a store also opens with another version of its policy. A snapshot
@@ -57,9 +70,23 @@ def resume(store: Store, name: str, meta: Payload) -> BanditState:
     return _apply_events(initial_state(meta), store, name, 0)
 
 
-def _apply_events(state: BanditState, store: Store, name: str, after: int) -> BanditState:
+def snapshot_is_due(state: BanditState, unsaved: int) -> bool:
+    """Return whether a bandit should be saved, given the number of events since its last snapshot.
+
+    Loading replays the events after the last snapshot, so their number is bounded. A large state is saved less often: writing
+    snapshots must take little time compared with writing events.
+    """
+    if unsaved < limits.SNAPSHOT_EVENTS:
+        return False
+    size: int = sum(array.nbytes for array in arrays(state.learner.state))
+    return unsaved >= limits.SNAPSHOT_EVENTS * min(limits.FEWEST_SNAPSHOTS, max(1.0, size / limits.SNAPSHOT_BYTES))
+
+
+def _apply_events(state: BanditState, store: Store, name: str, after: int) -> Resumed:
+    last, replayed = after, 0
     for event in store.read(name, after):
+        last, replayed = event.number, replayed + 1
         change = event_in(event.payload)
         if change is not None:
             state.apply(change)
-    return state
+    return Resumed(state, last, replayed)

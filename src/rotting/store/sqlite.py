@@ -15,12 +15,13 @@ What is checked, and when:
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Self
 
 from rotting.common.rules import option
 from rotting.errors import StoreFailedError, StoreFullError, StoreLockedError
+from rotting.store.bandit_table import BanditTable
 from rotting.store.database import Database
 from rotting.store.event_reader import Contents
 from rotting.store.files import resolve
@@ -37,6 +38,7 @@ class SQLiteStore:
         readonly: open it as a reader; the file must exist.
         durability: what is safe when an append returns; see `Durability`.
         create: create the file if it does not exist; otherwise a `PathMissingError` is raised.
+        known: for `new_reader`.
 
     Raises:
         StoreDamagedError: among other reasons, if acknowledged events are missing, or if the file is missing while its WAL
@@ -56,13 +58,18 @@ class SQLiteStore:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], readonly: bool = False, durability: Durability = "disk", create: bool = True
+        self,
+        path: str | os.PathLike[str],
+        readonly: bool = False,
+        durability: Durability = "disk",
+        create: bool = True,
+        known: BanditTable | None = None,
     ) -> None:
         option(*DURABILITIES).check("durability", durability)
         self._database = database = Database(resolve(path), readonly, durability)
         try:
             with database.use():
-                opened = open_reader(database) if readonly else open_writer(database, create)
+                opened = open_reader(database, known) if readonly else open_writer(database, create)
                 self._id, self._bandits, self._reader, self._appender, self._mark_problem = opened
                 self._snapshots = Snapshots(database, self._id, self._bandits, self._appender)
             if not readonly:
@@ -70,6 +77,14 @@ class SQLiteStore:
         except BaseException:
             database.close()
             raise
+
+    def new_reader(self) -> "SQLiteStore":
+        """Open a reader of this store in the process of its writer.
+
+        The writer has checked the store, and tells the reader about new bandits. So the reader reads neither the table of
+        bandits nor the last event of each of them: it opens in the same time for any number of bandits.
+        """
+        return SQLiteStore(self._database.path, readonly=True, known=self._bandits)
 
     @property
     def id(self) -> str:
@@ -94,6 +109,11 @@ class SQLiteStore:
         """Return the description of each bandit, by name."""
         with self._database.use():
             return self._bandits.descriptions()
+
+    @property
+    def encoded_bandits(self) -> Mapping[str, bytes]:
+        """The description of each bandit as JSON, by name; a writer adds new bandits to it."""
+        return self._bandits.encoded
 
     def add_bandit(self, name: str, meta: Payload) -> None:
         """Add a bandit with its description."""

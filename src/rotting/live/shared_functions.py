@@ -1,0 +1,61 @@
+"""Shares the compiled functions of a policy between all bandits that call the same code with the same types.
+
+Binding the functions of a policy and looking them up takes as long as hundreds of decisions, even if they are compiled already.
+A process with thousands of bandits does it once for each kind of policy.
+"""
+
+import threading
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rotting.kernels.mistakes import is_own_work
+from rotting.policy import Kernel, Policy
+
+T = TypeVar("T")
+
+_MOST = 1_000  # functions that are kept; a service has a few for each kind of policy
+_made: dict[Hashable, Any] = {}
+_lock = threading.RLock()
+
+
+def shared(policy: Policy, state: Any, make: Callable[[Policy, Any], T]) -> T:
+    """Return `make(policy, state)`, or what it returned before for the same code and types.
+
+    The result must depend on the kernel of the policy and on the types of its parameters and its state only. Policies with
+    code from outside the library share nothing: their errors name the policy, and their code may be edited while it is in use.
+
+    Args:
+        policy: the policy.
+        state: a state of the policy.
+        make: a function at the top level of a module.
+    """
+    if not _is_own(policy.kernel):
+        return make(policy, state)
+    key = (make, policy.kernel, _types(policy.params), _types(state))
+    found: T | None = _made.get(key)
+    if found is None:  # checked without the lock, so that nobody waits while the functions of another policy are compiled
+        with _lock:
+            found = _made.get(key)
+            if found is None:
+                if len(_made) >= _MOST:
+                    _made.clear()
+                found = _made[key] = make(policy, state)
+    return found
+
+
+@lru_cache(_MOST)
+def _is_own(kernel: Kernel) -> bool:
+    """Return whether all functions of a kernel belong to the library."""
+    return all(is_own_work(each) for each in vars(kernel).values() if each is not None)
+
+
+def _types(value: Any) -> Any:
+    """Return what compiled code distinguishes: the classes of tuples, and the type, dimensions and layout of arrays."""
+    if isinstance(value, tuple):
+        return (type(value), *map(_types, value))
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.ndim, value.flags.num
+    return type(value)
