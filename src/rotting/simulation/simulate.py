@@ -130,10 +130,7 @@ def simulate(
       and `Piecewise` have few pieces; the other decays, and callables, have one per round unless neighbours are equal; a
       `General` arm takes 8 bytes per pair of rounds;
     - for the reference, little, unless arms rise or follow both clocks: see `rotting.problems.optimal_rewards`;
-    - on each worker, the state of one game. Per arm and round of the horizon: 20 bytes for the exact windows of RAW-UCB,
-      RAW-UCB++, RAW-klUCB and FEWA and for the GLR policies, 24 for AdSwitch, 16 for SWA, wSWA and M-UCB; per round: 32 bytes
-      for SW-UCB, Thompson sampling on a sliding window and Ada-ILTCB+. The states of the others grow with the logarithm of the
-      horizon, or not at all.
+    - on each worker, the state of one game: the column `memory` of docs/policies.md says how it grows with the arms and rounds.
 
     Example:
         >>> import rotting
