@@ -200,6 +200,25 @@ def how_to_accept(policy: "Policy", least: float, most: float) -> str:
     return f"; give {', or '.join(ways)}" if ways else ""
 
 
+def range_error(policy: "Policy", name: str, value: object, hint: str = "") -> InvalidValueError:
+    """Return the error for rewards outside the range that a policy declares.
+
+    Args:
+        policy: its `reward_range` is not None.
+        name: how the error calls the rewards.
+        value: the reward, or what pays it.
+        hint: how to go on.
+    """
+    low, high = policy.reward_range or (-math.inf, math.inf)
+    return InvalidValueError(name, f"be in [{low!r}, {high!r}], the range that {policy!r} declares", value, hint=hint)
+
+
+def horizon_error(policy: "Policy", name: str, rounds: int, got: str | None = None) -> InvalidValueError:
+    """Return the error for more rounds than a policy is tuned for; the arguments are those of the error."""
+    rule = f"be at most {policy.max_rounds}, the horizon that {policy!r} is tuned for"
+    return InvalidValueError(name, rule, rounds, got=got, hint="; rotting.doubling(policy) plays without a horizon")
+
+
 defined: dict[str, "type[Policy]"] = {}
 """Every policy class by its name, once its module is imported; a class that is defined again replaces the older one."""
 

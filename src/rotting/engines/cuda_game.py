@@ -6,21 +6,20 @@ next value of a thread is near the last. `play_one` gives a thread its part of t
 `engines/game.py`. These are plain functions, as all kernels are; `engines/cuda_device.py` compiles them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.game import Board, is_cancelled, is_full, play, policy_parts
-from rotting.kernels.binding import bind, slot
+from rotting.kernels.binding import NO_BINDINGS, Bindings, bind, slot
 from rotting.kernels.nested import is_nested
 from rotting.kernels.random_numbers import subkey
 from rotting.policy import Policy
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import Noise
 
-_NOTHING: Mapping[Any, Any] = {}
 _SMALL = 64  # the size up to which an array counts as small
 
 
@@ -117,9 +116,7 @@ def part_of(name: str, tree: Any) -> Callable[[Any, int], Any]:
     return function
 
 
-def link_thread(
-    policy: Policy, noise: Noise, state: Any, board: Boards, more: Mapping[Any, Any] = _NOTHING
-) -> Callable[..., None]:
+def link_thread(policy: Policy, noise: Noise, state: Any, board: Boards, more: Bindings = NO_BINDINGS) -> Callable[..., None]:
     """Return `play_one` bound to this policy and this noise, and to states and boards like these: a plain function.
 
     Args:

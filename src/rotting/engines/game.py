@@ -7,13 +7,13 @@ state that can fill up, or a record of every round.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.kernels.binding import allocates_nothing, bind, raises, slot
+from rotting.kernels.binding import NO_BINDINGS, Bindings, allocates_nothing, bind, raises, slot
 from rotting.kernels.exact_sums import add, difference
 from rotting.kernels.policy_slots import choose, init, update
 from rotting.kernels.random_numbers import subkey
@@ -24,7 +24,6 @@ from rotting.problems.noise import Noise
 CANCEL, DONE = 0, 1  # positions in `signal`: a request to stop, and the number of rounds played
 _POLL = 1 << 14  # rounds between two checks of `signal`
 _GROWTH = 2  # factor by which the capacity of a full state grows
-_NOTHING: Mapping[Any, Any] = {}
 
 
 class Board(NamedTuple):
@@ -286,7 +285,7 @@ def policy_parts(policy: Policy, noise: Noise) -> dict[Any, Any]:
     return parts
 
 
-def link(policy: Policy, noise: Noise, checked: bool = False, more: Mapping[Any, Any] = _NOTHING) -> Callable[..., None]:
+def link(policy: Policy, noise: Noise, checked: bool = False, more: Bindings = NO_BINDINGS) -> Callable[..., None]:
     """Return `play_runs` bound to this policy and this noise: a plain function.
 
     Args:

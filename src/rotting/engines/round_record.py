@@ -102,8 +102,8 @@ def write_means(p: Any, s: Any, m: Means, b: Board, t: int, arms: Ints) -> None:
 
 def write_means_and_reasons(p: Any, s: Any, m: Means, b: Board, t: int, arms: Ints) -> None:
     """Record the mean of every arm, and how the policy explains its index."""
+    write_means(p, s, m, b, t, arms)
     for i in range(b.pulls.size):
-        b.record.means[t - 1, i] = mean_now(m, b, i, t)
         value, _, window, width = explain(p, s, t, arms, i)
         b.record.indices[t - 1, i] = value
         b.record.windows[t - 1, i] = window

@@ -26,6 +26,7 @@ KernelFunction = Callable[..., Any]
 """A plain function, with all the functions that it reaches."""
 Bindings = Mapping[Any, Any]
 """Which plain function is replaced by which."""
+NO_BINDINGS: Bindings = {}
 
 
 @functools.cache

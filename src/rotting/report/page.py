@@ -10,6 +10,7 @@ from importlib import resources
 from types import MappingProxyType
 
 from rotting.common.curve_styles import COLOURS
+from rotting.common.short_numbers import plural
 from rotting.display.figures import Figure
 from rotting.display.tables import Column, FormattedTable
 from rotting.errors import MissingExtraError
@@ -154,8 +155,7 @@ def _places(sections: Sequence[Section]) -> str:
 
 def _header(sections: Sequence[Section], about: About) -> str:
     when = f'<time datetime="{about.date.isoformat()}">{_date(about)}</time>'
-    experiments = f"{len(sections)} experiment{'s' if len(sections) != 1 else ''}"
-    line = f"made on {when} · {experiments} · {_duration(about.seconds)} · seed {about.seed}"
+    line = f"made on {when} · {plural(len(sections), 'experiment')} · {_duration(about.seconds)} · seed {about.seed}"
     games = _notes([about.games_text]) if about.kept else _paragraphs([about.games_text])
     words = f'<h1>{escape(about.title)}</h1><p class="meta">{line}</p>{_paragraphs(about.paragraphs)}{games}'
     return f"<header>{words}{_opening(sections, about)}</header>"

@@ -16,7 +16,7 @@ from rotting.engines.round_record import check_size
 from rotting.engines.task import Game, Setting, unsupported_feature
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
-from rotting.policy import Policy, check_policies, how_to_accept
+from rotting.policy import Policy, check_policies, horizon_error, how_to_accept, range_error
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.families import family_key
 from rotting.problems.noise import Noiseless
@@ -171,20 +171,11 @@ def _check_checkpoints(checkpoints: Iterable[int], horizon: int) -> Ints:
 def _check_fit(policy: Policy, problem: Problem, horizon: int, family: ProblemFamily | None) -> None:
     """Refuse a game longer than the policy is tuned for, or rewards outside the range it declares."""
     if policy.max_rounds is not None and horizon > policy.max_rounds:
-        raise InvalidValueError(
-            "horizon",
-            f"be at most {policy.max_rounds}, which {policy!r} is tuned for",
-            horizon,
-            hint="; rotting.doubling(policy) plays without a horizon",
-        )
+        raise horizon_error(policy, "horizon", horizon)
     if policy.reward_range is not None:
         low, high = policy.reward_range
         unknown = family is not None and problem.noise == Noiseless()
         least, most = (-math.inf, math.inf) if unknown else problem.reward_bounds(horizon)
         if not low <= least <= most <= high:
-            raise InvalidValueError(
-                "rewards",
-                f"be in [{low!r}, {high!r}], the range that {policy!r} declares",
-                problem.noise,
-                hint=f" noise, whose rewards lie in [{least!r}, {most!r}]{how_to_accept(policy, least, most)}",
-            )
+            hint = f" noise, whose rewards lie in [{least!r}, {most!r}]{how_to_accept(policy, least, most)}"
+            raise range_error(policy, "rewards", problem.noise, hint)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rotting.common.atomic_files import new_folder
 from rotting.common.html_parts import Line, block, drawing, row
+from rotting.common.short_numbers import plural
 from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidTypeError, InvalidValueError, PathMissingError
 from rotting.policy import Policy
@@ -93,10 +94,8 @@ class Study:
         return StudyPoints(self.parameters, self.results)
 
     def __repr__(self) -> str:
-        problems, policies = len(self.results), len(self.policies)
-        counts = f"{problems} problem{'s' * (problems > 1)} over {', '.join(self.parameters)}"
-        runs = self.results[0].runs
-        return f"Study({counts}, {policies} polic{'ies' if policies > 1 else 'y'}, {runs} run{'s' * (runs > 1)})"
+        problems, policies = plural(len(self.results), "problem"), plural(len(self.policies), "policy", "policies")
+        return f"Study({problems} over {', '.join(self.parameters)}, {policies}, {plural(self.results[0].runs, 'run')})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Study):

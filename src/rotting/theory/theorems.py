@@ -10,6 +10,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.html_parts import Line, block, drawing
 from rotting.common.rules import positive_int
+from rotting.common.short_numbers import plural
 from rotting.display.tables import Column, FormattedTable, value_column
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy, labels_of
@@ -410,7 +411,7 @@ def _describe(problem: Problem, known: Constants) -> list[str]:
         span = rl.gap_range()
         gaps = "no gaps" if span is None else f"gaps from {span[0]:.4g} to {span[1]:.4g}"
         lines.append(
-            f"restless: {rl.pieces():,} stationary piece{'s' * (rl.pieces() > 1)}, variation {rl.variation():.6g}, "
+            f"restless: {plural(rl.pieces(), 'stationary piece')}, variation {rl.variation():.6g}, "
             f"spread V = {rl.spread():.6g}, budget V_T = {rl.budget():.6g}, {gaps}"
         )
         if rl.pieces() <= SHOWN:
