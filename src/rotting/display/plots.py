@@ -9,7 +9,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import suggest
-from rotting.display.figures import BANDS, Curve, Figure, Panel, regret_panel
+from rotting.display.figures import BANDS, Band, Curve, Figure, Panel, regret_panel
 from rotting.display.panels import (
     LEGEND,
     CurveStyle,
@@ -63,7 +63,7 @@ def plot_regret(
     log: bool = False,
     bounds: Sequence[Sequence[tuple[str, Floats]]] = (),
     legend: bool | str = True,
-    band: str | None = "quantiles",
+    band: Band | None = "quantiles",
     log_y: bool = False,
 ) -> "Axes":
     """Draw each policy's mean regret over the rounds, and a band around it.
@@ -159,7 +159,7 @@ def draw(
     regret: Floats,
     log: bool,
     bounds: Sequence[Sequence[tuple[str, Floats]]] = (),
-    band: str | None = "quantiles",
+    band: Band | None = "quantiles",
     log_y: bool = False,
 ) -> "list[Line2D]":
     """Draw the curves, the bands, the bounds and the axes' labels; return the curves, the highest end first."""

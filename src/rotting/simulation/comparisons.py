@@ -298,9 +298,9 @@ def quotient_of(upper: Interval, lower: Interval) -> Interval:
         Interval(mean=3.0, low=1.5, high=6.0)
     """
     quotient = upper.mean / lower.mean
-    for each in (upper, lower):
-        if isinstance(each, NoInterval):
-            return NoInterval(quotient, each.reason)
+    for interval in (upper, lower):
+        if isinstance(interval, NoInterval):
+            return NoInterval(quotient, interval.reason)
     ends = [
         (math.log(each.mean / (each.low or math.nan)), math.log((each.high or math.nan) / each.mean)) for each in (upper, lower)
     ]

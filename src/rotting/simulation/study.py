@@ -58,9 +58,9 @@ class Study:
         if isinstance(self.results, Result) or not isinstance(self.results, Iterable):
             raise InvalidTypeError("results", "be a sequence of results", self.results)
         object.__setattr__(self, "results", tuple(self.results))
-        for k, each in enumerate(self.results):
-            if not isinstance(each, Result):
-                raise InvalidTypeError(f"results[{k}]", "be a Result", each)
+        for k, result in enumerate(self.results):
+            if not isinstance(result, Result):
+                raise InvalidTypeError(f"results[{k}]", "be a Result", result)
         if not self.results:
             raise InvalidValueError("results", "hold at least one result", self.results, got="none")
         if not self.parameters:
@@ -71,13 +71,13 @@ class Study:
             if len(values) != len(self.results):
                 raise InvalidValueError(name, f"have one value for each result, {len(self.results)}", len(values))
         first = self.results[0]
-        for k, each in enumerate(self.results):
-            if each.policies != first.policies:
+        for k, result in enumerate(self.results):
+            if result.policies != first.policies:
                 raise InvalidValueError(
-                    "results", "be of the same policies", each.policies, got=f"others in results[{k}] than in results[0]"
+                    "results", "be of the same policies", result.policies, got=f"others in results[{k}] than in results[0]"
                 )
-            if each.runs != first.runs:
-                raise InvalidValueError("results", "have the same number of runs", each.runs, hint=f" in results[{k}]")
+            if result.runs != first.runs:
+                raise InvalidValueError("results", "have the same number of runs", result.runs, hint=f" in results[{k}]")
 
     @property
     def policies(self) -> tuple[Policy, ...]:

@@ -13,7 +13,7 @@ from rotting.problems import Problem, ProblemFamily
 from rotting.problems.decays import name_of
 from rotting.simulation.plan import Simulation
 from rotting.simulation.selection import numbered
-from rotting.simulation.simulate import simulate_all
+from rotting.simulation.simulate import AnyEngine, simulate_all
 from rotting.simulation.study import Study
 from rotting.simulation.study_parameters import Value, checked_parameters, number_or_text
 
@@ -95,7 +95,7 @@ def sweep(
     checkpoints: Iterable[int] | None = None,
     progress: bool | None = None,
     keep: str | Path | None = None,
-    engine: Any = "threads",
+    engine: AnyEngine = "threads",
 ) -> Study:
     """Let every policy play every problem, and return the results as a study, with tables, plots and the best parameters.
 

@@ -68,8 +68,8 @@ class Trajectory:
     width: Floats | None = field(default=None)
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
+        for array_field in fields(self):
+            value = getattr(self, array_field.name)
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
 
