@@ -35,7 +35,10 @@ class Worker:
     """Calls a service at random, one call after the other."""
 
     def __init__(self, port: int, journal: int, seed: int, name: str, bandits: list[str]) -> None:
-        self._port, self._journal, self._random, self._name = port, journal, random.Random(seed), name
+        self._port = port
+        self._journal = journal
+        self._random = random.Random(seed)
+        self._name = name
         self._bandits = bandits
         self._parent = os.getppid()
         self._connection: http.client.HTTPConnection | None = None

@@ -98,7 +98,10 @@ class ArmTotals:
 
     def __init__(self, name: Hashable, number: int = -1) -> None:
         self.name, self.number = name, number  # -1 if the arm was never chosen
-        self.plays, self.rewards, self.lost, self.total = 0, 0, 0, 0.0
+        self.plays = 0
+        self.rewards = 0
+        self.lost = 0
+        self.total = 0.0
 
     @property
     def mean(self) -> float | None:
