@@ -334,17 +334,19 @@ class Policy:
                 raise InvalidTypeError(name, f"be given to {type(self).__name__} once", value, got="it twice")
             given[name] = value
         values = {}
-        for each in self._parameters:
-            value = given.get(each.name, each.default)
-            if each.required and each.name not in given:
-                rule = f"be given to {type(self).__name__}, {each.rule.text}"
-                raise InvalidTypeError(each.name, rule, None, got="nothing")
-            values[each.name] = each.rule.check(each.name, value)
+        for declared in self._parameters:
+            value = given.get(declared.name, declared.default)
+            if declared.required and declared.name not in given:
+                rule = f"be given to {type(self).__name__}, {declared.rule.text}"
+                raise InvalidTypeError(declared.name, rule, None, got="nothing")
+            values[declared.name] = declared.rule.check(declared.name, value)
         object.__setattr__(self, "params", self.params_class(**values))
-        for each in self._parameters:
-            if each.name in self._inactive_params() and values[each.name] != each.rule.check(each.name, each.default):
+        for declared in self._parameters:
+            if declared.name in self._inactive_params() and values[declared.name] != declared.rule.check(
+                declared.name, declared.default
+            ):
                 why = "with a horizon, which decides it" if getattr(self.params, "horizon", 0) else "without a horizon"
-                raise InvalidValueError(each.name, f"be left out {why}", given[each.name])
+                raise InvalidValueError(declared.name, f"be left out {why}", given[declared.name])
         self.check()
 
     params: Params
@@ -391,14 +393,14 @@ class Policy:
     def _label(self, digits: int) -> str:
         """Return the label, with this number of significant digits."""
         shown, words = self.shown_params(), [self.title]
-        for k, each in enumerate(self._parameters):
-            if each.name not in shown:
+        for k, declared in enumerate(self._parameters):
+            if declared.name not in shown:
                 continue
-            value = shown[each.name]
-            if k == 0 and each.name == "alpha":  # papers distinguish variants by this number alone
+            value = shown[declared.name]
+            if k == 0 and declared.name == "alpha":  # papers distinguish variants by this number alone
                 words[0] += f" {short(value, digits)}"
-            elif each.required or value != each.default:
-                words.append(f"{each.name}={short(value, digits)}")
+            elif declared.required or value != declared.default:
+                words.append(f"{declared.name}={short(value, digits)}")
         return ", ".join(words)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -476,9 +478,9 @@ def check_policies(policies: object) -> tuple[Policy, ...]:
     listed = tuple(one_by_one)
     if not listed:
         raise InvalidValueError("policies", "hold at least one policy", listed, got="none")
-    for each in listed:
-        if not isinstance(each, Policy):
-            raise InvalidTypeError("policies", "be policies such as RAWUCB(alpha=1.4)", each)
+    for policy in listed:
+        if not isinstance(policy, Policy):
+            raise InvalidTypeError("policies", "be policies such as RAWUCB(alpha=1.4)", policy)
     return listed
 
 

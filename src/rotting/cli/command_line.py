@@ -43,8 +43,16 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     parser = Parser(prog="rotting", description=about, epilog=EXAMPLES, formatter_class=help_formatter, allow_abbrev=False)
     parser.add_argument("-V", "--version", action="version", version=f"rotting {__version__}")
     commands = Commands(parser)
-    for each in (list_command, simulate_command, theory_command, reproduce_command, log_command, backup_command, serve_command):
-        each.add(commands)
+    for command in (
+        list_command,
+        simulate_command,
+        theory_command,
+        reproduce_command,
+        log_command,
+        backup_command,
+        serve_command,
+    ):
+        command.add(commands)
     return parser, commands.names
 
 

@@ -76,8 +76,8 @@ class ChunkStore:
         if self.fresh:
             yield from tasks
             return
-        for each in tasks:
-            task = each
+        for given in tasks:
+            task = given
             while task.runs > 0:
                 chunk = self.read(task.digest)
                 if chunk is None or not _fits(chunk, task):

@@ -33,7 +33,7 @@ class Boards(NamedTuple):
     collected: Floats
 
 
-def own_arrays(board: Board) -> Boards:
+def arrays_of(board: Board) -> Boards:
     """Return the arrays of one board."""
     return Boards(board.pulls, board.round_piece, board.pull_piece, board.passed, board.collected)
 

@@ -115,7 +115,7 @@ def means_of_run(m: Any, r: int, n_arms: int) -> Any:
     return m
 
 
-def own_means(m: Any, r: int, n_arms: int) -> Any:
+def means_by_run(m: Any, r: int, n_arms: int) -> Any:
     """Return the means of the r-th run, where `m` holds those of several runs one after the other."""
     a, b = r * n_arms, (r + 1) * n_arms
     return Means(
@@ -137,7 +137,7 @@ def optimum_of_run(optimal: Floats, r: int) -> Floats:
     return optimal
 
 
-def own_optimum(optimal: Floats, r: int) -> Any:
+def optimum_by_run(optimal: Floats, r: int) -> Any:
     """Return what the optimal policy collects in the r-th run, where `optimal` has a row for each."""
     return optimal[r]
 

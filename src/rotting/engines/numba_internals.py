@@ -221,10 +221,10 @@ def _probe(x: int) -> int:
 def _with_plain_callees(function: Any, made: dict[Any, Any]) -> Any:
     """Return `function` with all that it calls compiled by public Numba."""
     callees = {name: each for name, each in function.__globals__.items() if hasattr(each, "py_func")}
-    for each in callees.values():
-        if each not in made:
-            plain = _with_plain_callees(each.py_func, made)
-            made[each] = _public_jit(plain, cache=False, checked=each.targetoptions["boundscheck"])
+    for callee in callees.values():
+        if callee not in made:
+            plain = _with_plain_callees(callee.py_func, made)
+            made[callee] = _public_jit(plain, cache=False, checked=callee.targetoptions["boundscheck"])
     return with_names(function, {name: made[each] for name, each in callees.items()})
 
 

@@ -228,9 +228,9 @@ def _digest_over(function: FunctionType, reached: dict[str, str]) -> str:
     code = function.__code__
     if function.__closure__:
         _refuse(function, f"must not close over {', '.join(code.co_freevars)}: compiled code has arguments and constants alone")
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            _refuse(function, "must not define a function or a comprehension in compiled code", each.co_firstlineno)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _refuse(function, "must not define a function or a comprehension in compiled code", constant.co_firstlineno)
     check_code(function)
     parts = [code.co_name, code.co_code.hex(), repr(code.co_consts), repr(code.co_names), repr(code.co_varnames)]
     parts += [repr(function.__defaults__), repr(function.__kwdefaults__)]

@@ -208,8 +208,8 @@ def _check_code(policy: Policy) -> None:
             function = getattr(policy.kernel, name)
             if function is not None:
                 digest(plain_function(name, function))
-                for each in reached_functions(function):
-                    _check_no_memory(each)
+                for reached in reached_functions(function):
+                    _check_no_memory(reached)
 
 
 def _check_no_memory(function: FunctionType) -> None:
@@ -394,8 +394,8 @@ def _require_same_knowledge(rule: str, one: Learner, other: Learner, arms: Ints)
             found, expected = _means_and_windows(one, t, arms), _means_and_windows(other, t, arms)
             compared = found[:, 1] == expected[:, 1] if pools_noise else np.full(arms.size, fill_value=True)
             _require_close(rule, t, found[compared], expected[compared])
-        for each in (one, other):
-            each.learn(t, int(arms[k % arms.size]), 0.25 * (k % 4))
+        for learner in (one, other):
+            learner.learn(t, int(arms[k % arms.size]), 0.25 * (k % 4))
 
 
 def _forget(learner: Learner, slot: int, here: Ints) -> None:
@@ -463,11 +463,11 @@ def _check_live(policy: Policy) -> None:
     twin = Bandit.from_state(json.loads(json.dumps(bandit.get_state())))
     added = {10: "d", 30: "a"}
     for k in range(_ROUNDS):
-        for each in (bandit, twin):
+        for player in (bandit, twin):
             if k in added:
-                each.add_arm(added[k])
+                player.add_arm(added[k])
             elif k == 20:
-                each.remove_arm("a")
+                player.remove_arm("a")
         arm, other = step(bandit), step(twin)
         require("a bandit that was saved and restored must decide as the original", arm == other, f"round {bandit.rounds}")
         if policy.first_pulls and k in added:

@@ -40,7 +40,7 @@ def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim
         about: what the page says about itself.
         full: claims of the full-size report, shown beside those of this one.
     """
-    scripts = [_script(_plotly()), _script(_own("charts.js")), _script(_own("ledger.js"))]
+    scripts = [_script(_plotly()), _script(_file("charts.js")), _script(_file("ledger.js"))]
     body = [
         '<a class="skip" href="#main">Skip to the content</a>',
         _header(sections, about),
@@ -61,7 +61,7 @@ def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim
         '<meta name="color-scheme" content="light dark">',
         f"<title>{escape(about.title)}</title>",
         '<link rel="icon" href="data:,">',
-        f"<style>{_colours()}{_own('style.css')}</style>",
+        f"<style>{_colours()}{_file('style.css')}</style>",
     ]
     lines = ["<!DOCTYPE html>", '<html lang="en-GB">', "<head>", *head, "</head>", "<body>", *body, "</body>", "</html>"]
     return "\n".join(lines) + "\n"
@@ -79,7 +79,7 @@ def _plotly() -> str:
     return source
 
 
-def _own(name: str) -> str:
+def _file(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text("utf-8")
 
 
