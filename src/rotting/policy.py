@@ -77,9 +77,9 @@ class Kernel:
             that `init` made with a larger capacity, which must give the same.
         admit: `admit(p, s, arms)`, for a state that is kept up to date for one set of available arms: prepares it for another
             set. A bandit with many arms calls it before `choose` when the set has changed since the last call.
-        readmit: `readmit(p, s, come, go)`, with `admit`, for a state with a `tournament`: the same for a set that differs by a
-            few arms from that of the last call. While the tournament is up to date, `choose` and `explain` look only at the
-            number of `arms`: a bandit that leaves out a few of many arms passes as many others.
+        readmit: `readmit(p, s, come, go)`, with `admit`, for a state with a `tournament`: adds the arms `come` to the set of
+            the last call and removes the arms `go`. While the tournament is up to date, `choose` and `explain` use the number
+            of `arms`, not which they are. So a bandit that hides a few of many arms may pass any array of the right size.
     """
 
     # The first three are required. `Policy` checks that, since its error can name the class.

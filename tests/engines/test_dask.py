@@ -18,7 +18,7 @@ import pytest
 
 distributed = pytest.importorskip("distributed")
 
-from rotting.common.progress import Progress  # noqa: E402 (after the check that it is there)
+from rotting.common.progress import Progress  # noqa: E402 - after the check that it is there
 from rotting.engines import dask as engine  # noqa: E402
 from rotting.engines import task as task_module  # noqa: E402
 from rotting.engines.chunk_store import ChunkStore  # noqa: E402

@@ -60,7 +60,7 @@ class Worker:
             action()
             time.sleep(self._random.random() * _PAUSE)
 
-    # --- Actions ----------------------------------------------------------------------------------------------------------
+    # --- Actions --------------------------------------------------------------------------------------------------------------
 
     def _create(self, bandit: str) -> None:
         if self._ask("PUT", bandit, "", BANDIT):
@@ -151,7 +151,7 @@ class Worker:
             if self._ask("DELETE", bandit, f"/arms/{arm}?keep={json.dumps(keep)}"):
                 self._record("remove_arm", bandit, arm=arm, keep=keep)
 
-    # --- Requests ---------------------------------------------------------------------------------------------------------
+    # --- Requests -------------------------------------------------------------------------------------------------------------
 
     def _ask(self, method: str, bandit: str, path: str, body: Any = None, retry: bool = True) -> Response | None:
         """Return the acknowledged response; None if the call was refused, or if it failed and is not retried."""

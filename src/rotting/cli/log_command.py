@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rotting.store.sqlite import SQLiteStore
 
 _FORMATS = (".csv", ".parquet")
-_SHOWN = 10  # values of a list in a line
+_SHOWN_VALUES = 10  # values of a list in a line
 _EVENT = len("learned_many")  # the longest name
 
 
@@ -69,8 +69,8 @@ def _text(value: object) -> str:
 
 def _short(value: object) -> str:
     """Return JSON, in which a long list is shortened to its first values and their number."""
-    if isinstance(value, list) and len(value) > _SHOWN:
-        return f"{_text(value[:_SHOWN])[:-1]}, ... {len(value)} in all]"
+    if isinstance(value, list) and len(value) > _SHOWN_VALUES:
+        return f"{_text(value[:_SHOWN_VALUES])[:-1]}, ... {len(value)} in all]"
     return _text(value)
 
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 THIN: tuple[Any, ...] = ((0, (1, 1)), (0, (4, 2)), (0, (4, 1, 1, 1)), (0, (1, 3)), (0, (8, 2)))  # styles of bounds
 PANEL_WIDTHS = {1: 6.4, 2: 3.7, 3: 3.5}  # inches of a panel, by the number of columns
-MANY = 3.2  # inches of a panel if there are more columns
+SMALLEST_PANEL = 3.2  # inches of a panel if there are more columns
 
 
 def plot_regret(
@@ -227,7 +227,7 @@ def draw_figure(figure: Figure, shown: bool = False) -> "Picture":
     panels, columns = figure.panels, max(1, min(figure.columns, len(figure.panels)))
     rows = -(-len(panels) // columns)
     styled, fonts = styled_size(), current_font_sizes()
-    panel_width = styled[0] / columns if styled is not None else PANEL_WIDTHS.get(columns, MANY)
+    panel_width = styled[0] / columns if styled is not None else PANEL_WIDTHS.get(columns, SMALLEST_PANEL)
     width = columns * panel_width
     title, caption = wrapped(figure.title, width, fonts.title, bold=True), wrapped(figure.caption, width, fonts.small)
     handles = legend_handles(figure, width, fonts.small)

@@ -110,7 +110,7 @@ def part_of(name: str, tree: Any) -> Callable[[Any, int], Any]:
         return f"{kind}({', '.join(written(getattr(part, field), f'{path}.{field}') for field in part._fields)})"
 
     scope: dict[str, Any] = {"__name__": __name__}
-    exec(f"def {name}(s, r):\n    return {written(tree, 's')}\n", scope)  # noqa: S102 (made of names of fields)
+    exec(f"def {name}(s, r):\n    return {written(tree, 's')}\n", scope)  # noqa: S102 - made of names of fields
     scope.update(kinds)
     function: Callable[[Any, int], Any] = scope[name]
     return function

@@ -222,7 +222,7 @@ def play_on_worker(game: Game, code: str, parts: RunRanges, on_gpu: bool) -> Pla
     waiting = deque(Task(game, first_run, runs) for first_run, runs in parts)
     engine: Any = Threads(1)
     if on_gpu:
-        from rotting.engines.cuda import Cuda  # noqa: PLC0415 (an extra)
+        from rotting.engines.cuda import Cuda  # noqa: PLC0415 - an extra
 
         engine = Cuda()
     played: list[tuple[int, Chunk]] = []

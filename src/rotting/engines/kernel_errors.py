@@ -140,7 +140,7 @@ def check_choice(policy: Policy, choice: object, arms: Ints) -> None:
 
 
 def check_reason(policy: Policy, reason: object) -> None:
-    """Refuse an explanation that is no `Reason`."""
+    """Refuse an explanation that is not a `Reason`."""
     explain: Any = policy.kernel.explain
     if not isinstance(reason, tuple) or len(reason) != len(Reason._fields):
         raise KernelError(f"{policy!r}: {place(explain.__code__)} must return a Reason, got {reason!r}")

@@ -120,7 +120,7 @@ def thompson(
     return bind_all(roots, {evidence: policy_evidence, pulled: ever_pulled})
 
 
-# --- The probability that one value is the largest ----------------------------------------------------------------------
+# --- The probability that one value is the largest ----------------------------------------------------------------------------
 #
 # It is the integral of f_i times the product of the other arms' F_j. We integrate from left to right, in panels that are short
 # for every density, with a Gauss-Legendre rule in each. The same values of the densities also give the F_j at those points.

@@ -67,7 +67,7 @@ class GLRUCB(Policy):
         c: weight of `ln ln` in the index.
         threshold: "practical" or "theory".
         bound: divergence of the index: "gaussian", as above, or "bernoulli", as in the code behind the published curves of
-            GLR-UCB on rotting bandits: the kl-UCB index with the Gaussian test. It is no bound for means outside [0, 1].
+            GLR-UCB on rotting bandits: the kl-UCB index with the Gaussian test. It is not a bound for means outside [0, 1].
         horizon: number of rounds T to tune for: `delta = 1 / sqrt(T)`; 0 for delta as given.
 
     Needs the horizon for its delta; not the number of changes. Made for arms that change with time; on rested arms it has no

@@ -361,7 +361,7 @@ class ByArm(Noise):
 
 
 def no_noise(value: object) -> InvalidTypeError:
-    """Return the error for an object that is no noise."""
+    """Return the error for an object that is not a noise."""
     hint = "; its class must inherit from rotting.kit.Noise" if hasattr(value, "draw") and not isinstance(value, type) else ""
     return InvalidTypeError("noise", "be a noise such as Gaussian(1.0)", value, hint=hint)
 

@@ -29,7 +29,7 @@ PAPER = "(paper)"  # in a column's head: its numbers are the paper's
 SHOWN = ("words", "quantity", "measured", "region", "marked verdict")  # the columns of the ledger
 FULL = "full size"
 NOT_WITH_HOLM = "Undecided with Holm's correction."
-LONG = 32  # cells with more characters may be wrapped
+LONG_CELL = 32  # cells with more characters may be wrapped
 
 
 def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim] = MappingProxyType({})) -> str:
@@ -67,7 +67,7 @@ def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim
     return "\n".join(lines) + "\n"
 
 
-# --- Scripts and styles -----------------------------------------------------------------------------------------
+# --- Scripts and styles -------------------------------------------------------------------------------------------------------
 
 
 def _plotly() -> str:
@@ -100,7 +100,7 @@ def _colours() -> str:
     return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root:not(.printing){{{dark}}}}}\n"
 
 
-# --- The parts of the page -----------------------------------------------------------------------------------
+# --- The parts of the page ----------------------------------------------------------------------------------------------------
 
 
 def _paragraphs(texts: Sequence[str]) -> str:
@@ -341,7 +341,7 @@ def _links(name: str, kinds: Sequence[str]) -> str:
     return f'<p class="files">Files: {links}</p>'
 
 
-# --- Figures -------------------------------------------------------------------------------------------------
+# --- Figures ------------------------------------------------------------------------------------------------------------------
 
 
 def _figure(section: str, figure: Figure, level: int = 3) -> str:
@@ -377,7 +377,7 @@ def _figure(section: str, figure: Figure, level: int = 3) -> str:
     )
 
 
-# --- Tables --------------------------------------------------------------------------------------------------
+# --- Tables -------------------------------------------------------------------------------------------------------------------
 
 
 def _table(section: str, name: str, table: FormattedTable) -> str:
@@ -409,13 +409,13 @@ def _class(names: str) -> str:
 def _cell(k: int, column: Column, row: Mapping[str, object]) -> str:
     text = column.write(dict(row))
     is_interval = " [" in text and text.endswith("]")
-    has = {"paper": PAPER in column.head, "interval": is_interval, "long": not is_interval and len(text) > LONG}
+    has = {"paper": PAPER in column.head, "interval": is_interval, "long": not is_interval and len(text) > LONG_CELL}
     attribute = _class(" ".join(name for name, given in has.items() if given))
     shown = _breakable(text) if is_interval else escape(text)
     return f"<td{attribute}>{shown}</td>" if k else f'<th scope="row"{attribute}>{shown}</th>'
 
 
-# --- The end -------------------------------------------------------------------------------------------------
+# --- The end ------------------------------------------------------------------------------------------------------------------
 
 
 def _colophon(about: About) -> str:

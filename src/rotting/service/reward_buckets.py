@@ -229,7 +229,7 @@ class RewardBuckets:
         self._bucket(round).lost += 1
         self.arms[arm].lost += 1
 
-    # --- Results ----------------------------------------------------------------------------------------------------------
+    # --- Results --------------------------------------------------------------------------------------------------------------
 
     def most_chosen(self, count: int) -> list[int]:
         """Return the numbers of the arms that were chosen most, the most frequent first."""

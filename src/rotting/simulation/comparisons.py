@@ -71,7 +71,7 @@ def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
 
     The ratio of each problem is above the low end of the interval, at 95 % for each. The smallest ratio is below the high end,
     at 95 % for all problems together (Bonferroni). So all ratios are above 1 if the low end is, and some ratio is below 1 if
-    the high end is. (A jackknife of the smallest ratio is no option: the smallest of many noisy ratios is biased downwards.) If
+    the high end is. (A jackknife of the smallest ratio would not do: the smallest of many noisy ratios is biased downwards.) If
     the ratio of a problem is undefined, as in `mean_ratio`, so is the smallest.
 
     Args:

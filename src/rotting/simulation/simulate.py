@@ -52,7 +52,7 @@ def default_workers() -> int:
 def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> Engine:
     threads = default_workers() if workers is None else positive_int("workers", workers)
     if "distributed" in sys.modules and isinstance(engine, sys.modules["distributed"].Client):
-        from rotting.engines.dask import Dask  # noqa: PLC0415 (an extra)
+        from rotting.engines.dask import Dask  # noqa: PLC0415 - an extra
 
         return Dask(engine)
     if not isinstance(engine, str) and hasattr(engine, "play"):  # as `rotting.engines.dask.connect` returns it
@@ -61,11 +61,11 @@ def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> 
         rule = f"be one of {', '.join(_ENGINES)}, or a dask.distributed.Client"
         raise InvalidValueError("engine", rule, engine, hint=suggest(str(engine), _ENGINES))
     if engine == "dask":
-        from rotting.engines.dask import connect  # noqa: PLC0415 (an extra)
+        from rotting.engines.dask import connect  # noqa: PLC0415 - an extra
 
         return connect(workers=threads)
     if engine == "cuda" or (engine == "auto" and _is_worth_a_gpu(plans, threads)):
-        from rotting.engines.cuda import Cuda, check_supported  # noqa: PLC0415 (an extra)
+        from rotting.engines.cuda import Cuda, check_supported  # noqa: PLC0415 - an extra
 
         for planned in plans:
             check_supported(planned.unsupported_feature)
@@ -80,7 +80,7 @@ def _is_worth_a_gpu(plans: Sequence[Plan], threads: int) -> bool:
         return False
     if rounds < _ROUNDS_FOR_A_GPU * threads or find_spec("numba_cuda") is None:
         return False
-    from rotting.engines.cuda_device import why_not  # noqa: PLC0415 (an extra)
+    from rotting.engines.cuda_device import why_not  # noqa: PLC0415 - an extra
 
     return why_not() is None
 

@@ -104,7 +104,7 @@ def sweep(
     Args:
         policies: one or several, such as `rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4])`.
         problems: one or several problems or families, such as `rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0])`. The
-            parameters of a grid become those of the study, as texts if they are no numbers. Problems that are not from a grid
+            parameters of a grid become those of the study, as texts if they are not numbers. Problems that are not from a grid
             are distinguished by their names, with a number added if two are the same.
         horizon: as for `simulate`, and so are the others.
         runs: games of each policy on each problem.

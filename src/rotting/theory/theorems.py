@@ -16,7 +16,7 @@ from rotting.errors import InvalidValueError
 from rotting.policy import Policy, labels_of
 from rotting.problems.problem import Problem
 from rotting.registry import make
-from rotting.theory.constants import SHOWN, Constants, RestedConstants, RestlessConstants, constants
+from rotting.theory.constants import SHOWN_PIECES, Constants, RestedConstants, RestlessConstants, constants
 from rotting.theory.tuning import RESTED, RESTLESS, THEORIES, why_no_bound, why_wrong_scale
 from rotting.theory.upper import (
     piecewise_gap_dependent,
@@ -416,7 +416,7 @@ def _describe(problem: Problem, known: Constants) -> list[str]:
             f"restless: {plural(rl.pieces(), 'stationary piece')}, variation {rl.variation():.6g}, "
             f"spread V = {rl.spread():.6g}, budget V_T = {rl.budget():.6g}, {gaps}"
         )
-        if rl.pieces() <= SHOWN:
+        if rl.pieces() <= SHOWN_PIECES:
             ends = rl.starts + rl.lengths() - 1
             for first, last, row in zip(rl.starts, ends, rl.gaps(), strict=True):
                 lines.append(f"  gaps in rounds {first:,} to {last:,}: {_listed(row)}")
