@@ -34,7 +34,7 @@ def _needs(engine: str) -> None:
     if engine == "dask" and find_spec("distributed") is None:
         raise UnavailableError("distributed is not installed")
     if engine == "cuda":
-        from rotting.engines.cuda_device import why_not  # noqa: PLC0415 (an extra)
+        from rotting.engines.cuda_device import why_not  # noqa: PLC0415 - an extra
 
         missing = why_not()
         if missing is not None:
@@ -43,7 +43,7 @@ def _needs(engine: str) -> None:
 
 def _cluster() -> Any:
     """Return the client of a cluster of this machine's CPUs."""
-    import distributed  # noqa: PLC0415 (an extra)
+    import distributed  # noqa: PLC0415 - an extra
 
     client: Any = distributed.Client
     return client(n_workers=default_workers(), threads_per_worker=1, dashboard_address=None)

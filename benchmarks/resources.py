@@ -36,7 +36,7 @@ def _in_new_process(what: str, *arguments: object, **environment: str) -> Any:
     return json.loads(done.stdout)
 
 
-# --- In the new process --------------------------------------------------------------------------------------------
+# --- In the new process -------------------------------------------------------------------------------------------------------
 
 
 def _peak(call: Callable[[], object]) -> int:
@@ -168,7 +168,7 @@ def _make(name: str) -> rotting.Policy:
     return policy_class.from_horizon(1_000) if tuned else policy_class()  # type: ignore[no-any-return]
 
 
-# --- In the benchmark ----------------------------------------------------------------------------------------------
+# --- In the benchmark ---------------------------------------------------------------------------------------------------------
 
 
 def memory(size: Size) -> list[Finding]:

@@ -32,7 +32,7 @@ RUNS, SEED = 40, 0
 END = "<!-- end -->"
 CAPACITY = 2**16  # points; much more than any hull of the table takes
 
-# --- How many windows an arm keeps -------------------------------------------------------------------------------
+# --- How many windows an arm keeps --------------------------------------------------------------------------------------------
 
 
 class Kind(NamedTuple):
@@ -151,7 +151,7 @@ def filled(page: str, parts: Mapping[str, str]) -> str:
     return page
 
 
-# --- The picture -------------------------------------------------------------------------------------------------
+# --- The picture --------------------------------------------------------------------------------------------------------------
 
 PULLS, FALL, SIGMA = 90, 50, 0.5
 SHOWN = (50, 58, 90)

@@ -27,7 +27,7 @@ Cells = Mapping[str, Sequence[str]]
 """By the name of a policy's class: its regret on each problem, as on the page."""
 
 
-# --- The four problems -------------------------------------------------------------------------------------------
+# --- The four problems --------------------------------------------------------------------------------------------------------
 
 
 class Setting(NamedTuple):
@@ -78,7 +78,7 @@ def _settings() -> tuple[Setting, ...]:
 SETTINGS = _settings()
 
 
-# --- The policies, and what they are given -----------------------------------------------------------------------
+# --- The policies, and what they are given ------------------------------------------------------------------------------------
 
 
 def policies() -> list[type[Policy]]:
@@ -115,7 +115,7 @@ def regrets(classes: Sequence[type[Policy]], workers: int | None = None) -> dict
     return cells
 
 
-# --- The page ----------------------------------------------------------------------------------------------------
+# --- The page -----------------------------------------------------------------------------------------------------------------
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:

@@ -44,7 +44,7 @@ SLOW_RUNS = 40  # of FEWA in long games: it takes fifty times as long as the oth
 POLICIES: tuple[type[Policy], ...] = (*(RAWUCB, EffRAWUCB, RAWUCBpp, EffRAWUCBpp, FEWA, EffFEWA, UCB1, SWUCB, DUCB, GLRUCB),)
 
 
-# --- The problems ------------------------------------------------------------------------------------------------
+# --- The problems -------------------------------------------------------------------------------------------------------------
 
 
 class Case(NamedTuple):
@@ -104,7 +104,7 @@ RARE = _counts_and_clicks()
 CASES = COINS + RARE
 
 
-# --- The games ---------------------------------------------------------------------------------------------------
+# --- The games ----------------------------------------------------------------------------------------------------------------
 
 
 def _5() -> float:
@@ -164,7 +164,7 @@ def cell(found: Interval) -> str:
     return f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
-# --- The tables --------------------------------------------------------------------------------------------------
+# --- The tables ---------------------------------------------------------------------------------------------------------------
 
 
 def ratio_row(policy: type[Policy], cases: Sequence[Case], workers: int | None = None, keep: Path | None = None) -> list[str]:

@@ -7,7 +7,7 @@ import time
 import hypothesis
 import pytest
 
-from tests.helpers.shares import by_share, is_represented, takes_long
+from tests.helpers.order_of_tests import by_share, is_represented, takes_long
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 STRESS = "ROTTING_STRESS" in os.environ  # as `make stress` sets it: the long forms of tests

@@ -69,8 +69,8 @@ def test_every_function_is_where_the_document_says(name: str, file: str) -> None
     assert name in there, (name, file)
 
 
-@pytest.mark.parametrize("package", ["kernels", "engines"])
-def test_every_module_of_the_core_is_named(package: str) -> None:
+@pytest.mark.parametrize("package", ["kernels", "engines", "live", "store", "service"])
+def test_every_module_of_these_packages_is_named(package: str) -> None:
     modules = {f"{package}/{path.name}" for path in (SOURCE / package).glob("[!_]*.py")}
     assert modules <= {*FILES}
 

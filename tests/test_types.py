@@ -18,7 +18,7 @@ import rotting
 from rotting.common.rules import Option
 from rotting.policy import Policy
 from rotting.registry import list_policies
-from tests.helpers.required import skip_or_fail
+from tests.helpers.missing_tools import skip_or_fail
 
 ROOT = Path(__file__).parent.parent
 POLICIES = [each for each in list_policies() if each.__module__.startswith("rotting.policies.")]

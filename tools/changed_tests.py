@@ -54,7 +54,7 @@ def files_to_test(changed: Iterable[str]) -> list[str]:
 def main(arguments: Sequence[str]) -> None:
     """Run from the command line."""
     commit = arguments[0] if arguments else "HEAD"
-    print(*files_to_test(changed_files(commit)), sep="\n")  # noqa: T201 (for the shell)
+    print(*files_to_test(changed_files(commit)), sep="\n")  # noqa: T201 - for the shell
 
 
 if __name__ == "__main__":

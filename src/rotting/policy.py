@@ -77,9 +77,9 @@ class Kernel:
             that `init` made with a larger capacity, which must give the same.
         admit: `admit(p, s, arms)`, for a state that is kept up to date for one set of available arms: prepares it for another
             set. A bandit with many arms calls it before `choose` when the set has changed since the last call.
-        readmit: `readmit(p, s, come, go)`, with `admit`, for a state with a `tournament`: the same for a set that differs by a
-            few arms from that of the last call. While the tournament is up to date, `choose` and `explain` look only at the
-            number of `arms`: a bandit that leaves out a few of many arms passes as many others.
+        readmit: `readmit(p, s, come, go)`, with `admit`, for a state with a `tournament`: adds the arms `come` to the set of
+            the last call and removes the arms `go`. While the tournament is up to date, `choose` and `explain` use the number
+            of `arms`, not which they are. So a bandit that hides a few of many arms may pass any array of the right size.
     """
 
     # The first three are required. `Policy` checks that, since its error can name the class.
@@ -200,6 +200,25 @@ def how_to_accept(policy: "Policy", least: float, most: float) -> str:
     return f"; give {', or '.join(ways)}" if ways else ""
 
 
+def range_error(policy: "Policy", name: str, value: object, hint: str = "") -> InvalidValueError:
+    """Return the error for rewards outside the range that a policy declares.
+
+    Args:
+        policy: its `reward_range` is not None.
+        name: how the error calls the rewards.
+        value: the reward, or what pays it.
+        hint: how to go on.
+    """
+    low, high = policy.reward_range or (-math.inf, math.inf)
+    return InvalidValueError(name, f"be in [{low!r}, {high!r}], the range that {policy!r} declares", value, hint=hint)
+
+
+def horizon_error(policy: "Policy", name: str, rounds: int, got: str | None = None) -> InvalidValueError:
+    """Return the error for more rounds than a policy is tuned for; the arguments are those of the error."""
+    rule = f"be at most {policy.max_rounds}, the horizon that {policy!r} is tuned for"
+    return InvalidValueError(name, rule, rounds, got=got, hint="; rotting.doubling(policy) plays without a horizon")
+
+
 defined: dict[str, "type[Policy]"] = {}
 """Every policy class by its name, once its module is imported; a class that is defined again replaces the older one."""
 
@@ -315,17 +334,19 @@ class Policy:
                 raise InvalidTypeError(name, f"be given to {type(self).__name__} once", value, got="it twice")
             given[name] = value
         values = {}
-        for each in self._parameters:
-            value = given.get(each.name, each.default)
-            if each.required and each.name not in given:
-                rule = f"be given to {type(self).__name__}, {each.rule.text}"
-                raise InvalidTypeError(each.name, rule, None, got="nothing")
-            values[each.name] = each.rule.check(each.name, value)
+        for declared in self._parameters:
+            value = given.get(declared.name, declared.default)
+            if declared.required and declared.name not in given:
+                rule = f"be given to {type(self).__name__}, {declared.rule.text}"
+                raise InvalidTypeError(declared.name, rule, None, got="nothing")
+            values[declared.name] = declared.rule.check(declared.name, value)
         object.__setattr__(self, "params", self.params_class(**values))
-        for each in self._parameters:
-            if each.name in self._inactive_params() and values[each.name] != each.rule.check(each.name, each.default):
+        for declared in self._parameters:
+            if declared.name in self._inactive_params() and values[declared.name] != declared.rule.check(
+                declared.name, declared.default
+            ):
                 why = "with a horizon, which decides it" if getattr(self.params, "horizon", 0) else "without a horizon"
-                raise InvalidValueError(each.name, f"be left out {why}", given[each.name])
+                raise InvalidValueError(declared.name, f"be left out {why}", given[declared.name])
         self.check()
 
     params: Params
@@ -372,14 +393,14 @@ class Policy:
     def _label(self, digits: int) -> str:
         """Return the label, with this number of significant digits."""
         shown, words = self.shown_params(), [self.title]
-        for k, each in enumerate(self._parameters):
-            if each.name not in shown:
+        for k, declared in enumerate(self._parameters):
+            if declared.name not in shown:
                 continue
-            value = shown[each.name]
-            if k == 0 and each.name == "alpha":  # papers distinguish variants by this number alone
+            value = shown[declared.name]
+            if k == 0 and declared.name == "alpha":  # papers distinguish variants by this number alone
                 words[0] += f" {short(value, digits)}"
-            elif each.required or value != each.default:
-                words.append(f"{each.name}={short(value, digits)}")
+            elif declared.required or value != declared.default:
+                words.append(f"{declared.name}={short(value, digits)}")
         return ", ".join(words)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -457,9 +478,9 @@ def check_policies(policies: object) -> tuple[Policy, ...]:
     listed = tuple(one_by_one)
     if not listed:
         raise InvalidValueError("policies", "hold at least one policy", listed, got="none")
-    for each in listed:
-        if not isinstance(each, Policy):
-            raise InvalidTypeError("policies", "be policies such as RAWUCB(alpha=1.4)", each)
+    for policy in listed:
+        if not isinstance(policy, Policy):
+            raise InvalidTypeError("policies", "be policies such as RAWUCB(alpha=1.4)", policy)
     return listed
 
 

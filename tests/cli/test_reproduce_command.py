@@ -56,7 +56,7 @@ def test_reproduce_writes_a_new_folder_each_time(capsys: pytest.CaptureFixture[s
 @pytest.mark.usefixtures("tiny")
 def test_an_engine_that_is_not_there_is_refused_before_anything_is_played(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InvalidValueError) as caught:
-        simulate(make("ucb1"), two_arms(horizon=9), engine="gpu")
+        simulate(make("ucb1"), two_arms(horizon=9), engine="gpu")  # type: ignore[arg-type]
     assert cli.main(["reproduce", "rested-two-arms", "--engine", "gpu"]) == 2
     assert capsys.readouterr() == ("", f"rotting: error: {caught.value}\n")
     assert cli.main(["reproduce", "rested-two-arms", "--timeout", "0"]) == 2

@@ -27,7 +27,7 @@ def test_the_pieces_of_a_text_are_the_text(value: Any, long: str, many: list[int
     for each in (value, [value, long], {"value": value, "long": long, "many": many}):
         found = list(text_of(each, lambda: None, encode))
         assert "".join(found) == encode(each)
-    assert max(map(len, text_of(long, lambda: None, encode))) <= 12 * pieces._LONG
+    assert max(map(len, text_of(long, lambda: None, encode))) <= 12 * pieces._CHARACTERS_AT_ONCE
 
 
 class Clock:

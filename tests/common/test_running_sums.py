@@ -96,11 +96,11 @@ def random_values(rng: np.random.Generator, count: int) -> Floats:
     return np.sort(rng.uniform(0.0, 1.0, count))[::-1]
 
 
-@pytest.mark.parametrize("limits", [(sums._LONG, sums._BLOCK), (50, 128), (1, 1), (3, 7)])
+@pytest.mark.parametrize("limits", [(sums._LONG_RUN, sums._BLOCK), (50, 128), (1, 1), (3, 7)])
 @pytest.mark.parametrize("seed", range(30))
 def test_sums_over_runs_equal_the_dense_sums(monkeypatch: pytest.MonkeyPatch, seed: int, limits: tuple[int, int]) -> None:
     rng = np.random.default_rng(seed)
-    monkeypatch.setattr(sums, "_LONG", limits[0])
+    monkeypatch.setattr(sums, "_LONG_RUN", limits[0])
     monkeypatch.setattr(sums, "_BLOCK", limits[1])
     count = int(rng.integers(1, 40))
     lengths = rng.integers(1, rng.choice([2, 30, 3_000]), count)

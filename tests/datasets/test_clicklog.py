@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rotting.datasets import clicklog
 from rotting.datasets.clicklog import read_displays
-from tests.helpers.r6a import file_name, utc, write_gz
+from tests.helpers.yahoo_files import file_name, utc, write_gz
 
 LINE = b"%d %d %d |user 2:0.1 1:1.000000 |109453 2:0.306008 1:1.000000"
 

@@ -12,7 +12,7 @@ from rotting.problems import Problem
 from rotting.problems.noise import Gaussian
 from tests.helpers.data_files import capacity_text
 
-# --- folders and files ------------------------------------------------------------------------------------------------
+# --- folders and files --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("load", "source"), [(news, SHARES), (batteries, CAPACITIES)])

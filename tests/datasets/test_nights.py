@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rotting.datasets import Night
-from tests.helpers.r6a import STEP
+from tests.helpers.yahoo_files import STEP
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.integers(1, 3))

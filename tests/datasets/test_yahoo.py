@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rotting.datasets import DataWarning, MissingDataError, Nights, yahoo, yahoo_nights
 from rotting.datasets.nights import NIGHTS
 from rotting.datasets.yahoo import click_rates
-from tests.helpers.r6a import STEP, Events, file_name, join, lines, night_timestamps, utc, write_day, write_gz
+from tests.helpers.yahoo_files import STEP, Events, file_name, join, lines, night_timestamps, utc, write_day, write_gz
 
 Rows = list[tuple[int, int, int]]
 GAMMA = 1e-7  # the chance that a right program fails a statistical test here
@@ -40,7 +40,7 @@ def same(one: Nights, other: Nights) -> bool:
     )
 
 
-# --- the slow and obvious preparation ---------------------------------------------------------------------------------
+# --- the slow and obvious preparation -----------------------------------------------------------------------------------------
 
 
 def naive_rates(rows: Rows, window: int, least: int) -> dict[int, dict[int, float]]:
@@ -129,7 +129,7 @@ def test_the_rolling_mean_is_that_of_pandas(clicks: list[bool], per_timestamp: i
     )
 
 
-# --- known curves, at the size of the paper's window ------------------------------------------------------------------
+# --- known curves, at the size of the paper's window --------------------------------------------------------------------------
 
 PER_TIMESTAMP = 1_700
 CURVES = {  # article: the click probability at the start and at the end of the night
@@ -224,7 +224,7 @@ def test_recovers_known_curves_from_awkward_files(tmp_path: Path) -> None:
         np.testing.assert_allclose(curve, rolled.groupby(ordered.seconds).mean().to_numpy(), rtol=1e-10)
 
 
-# --- the night's window -----------------------------------------------------------------------------------------------
+# --- the night's window -------------------------------------------------------------------------------------------------------
 
 
 def test_a_night_is_22_to_10_utc(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_an_article_missing_at_one_timestamp_is_not_kept(tmp_path: Path) -> None
     assert read(tmp_path, tmp_path / "b", window=1, least=1).skipped[9] == "no article is available at every timestamp"
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
+# --- files --------------------------------------------------------------------------------------------------------------------
 
 
 def test_no_file_says_where_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +281,7 @@ def test_settings_are_checked(tmp_path: Path) -> None:
             yahoo_nights(tmp_path, **settings)  # type: ignore[arg-type]
 
 
-# --- the cache --------------------------------------------------------------------------------------------------------
+# --- the cache ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -141,7 +141,7 @@ def test_pages_run_again_when_the_settings_changed(name: str, tmp_path: Path) ->
     assert (tmp_path / name).read_bytes() == (make_site.DOCS / name).read_bytes()
 
 
-# --- in a browser ---------------------------------------------------------------------------------------------------------
+# --- in a browser -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

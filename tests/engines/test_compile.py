@@ -31,7 +31,7 @@ from tests.conftest import INTERPRETED
 
 compiled_only = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled under NUMBA_DISABLE_JIT=1")
 
-# --- The disk cache, seen from one process after the other --------------------------------------------------
+# --- The disk cache, seen from one process after the other --------------------------------------------------------------------
 
 SOURCES = {
     "__init__": "",
@@ -406,7 +406,7 @@ def test_processes_that_compile_at_once_do_not_disturb_each_other(package: Packa
     assert package.play()["hits"] == dict.fromkeys(BEFORE, 1)
 
 
-# --- Compiled functions in one process ----------------------------------------------------------------------
+# --- Compiled functions in one process ----------------------------------------------------------------------------------------
 
 
 def base(x: int) -> int:
@@ -497,7 +497,7 @@ def test_only_plain_functions_can_be_compiled_or_bound(wrong: Any) -> None:
         assert str(caught.value) == f"{name} must be a plain Python function, got {wrong!r}"
 
 
-# --- Digests ------------------------------------------------------------------------------------------------
+# --- Digests ------------------------------------------------------------------------------------------------------------------
 
 
 @compiled_only

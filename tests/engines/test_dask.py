@@ -18,7 +18,7 @@ import pytest
 
 distributed = pytest.importorskip("distributed")
 
-from rotting.common.progress import Progress  # noqa: E402 (after the check that it is there)
+from rotting.common.progress import Progress  # noqa: E402 - after the check that it is there
 from rotting.engines import dask as engine  # noqa: E402
 from rotting.engines import task as task_module  # noqa: E402
 from rotting.engines.chunk_store import ChunkStore  # noqa: E402
@@ -462,5 +462,5 @@ def test_who_waits_long_for_a_worker_is_told(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("on", ["threads", "dask"])
 def test_the_bar_ends_at_its_end_whatever_was_kept(on: str, client: Any, tmp_path: Path, capsys: Any) -> None:
     simulate(POLICIES, PROBLEM, runs=30, keep=tmp_path)
-    simulate(POLICIES, PROBLEM, runs=40, keep=tmp_path, progress=True, engine=client if on == "dask" else on)
+    simulate(POLICIES, PROBLEM, runs=40, keep=tmp_path, progress=True, engine=client if on == "dask" else "threads")
     assert "100 %  4,800/4,800" in capsys.readouterr().err.splitlines()[-1]

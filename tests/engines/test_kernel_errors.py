@@ -89,7 +89,7 @@ def fault(policy: Policy, noise: Noise | None = None) -> errors.KernelError:
     return caught.value
 
 
-# --- Indices out of bounds ------------------------------------------------------------------------------------
+# --- Indices out of bounds ----------------------------------------------------------------------------------------------------
 
 
 def add_far(s: State, t: int, reward: float) -> None:
@@ -345,7 +345,7 @@ def test_the_environment_has_every_run_checked(tmp_path: Path) -> None:
     assert below.endswith(") must return one of `arms`, got -1, in round 2 of run 10")
 
 
-# --- What the compiler does not know --------------------------------------------------------------------------
+# --- What the compiler does not know ------------------------------------------------------------------------------------------
 
 
 def uses_a_dict(p: Params, s: State, t: int, arm: int, reward: float) -> None:
@@ -577,7 +577,7 @@ def test_a_mistake_in_init_is_told() -> None:
         Bandit(own(init=stumbles), arms=["a", "b"])
 
 
-# --- What the code itself shows -------------------------------------------------------------------------------
+# --- What the code itself shows -----------------------------------------------------------------------------------------------
 
 
 def raises(p: Params, s: State, t: int, arm: int, reward: float) -> None:
@@ -699,7 +699,7 @@ def test_a_game_is_linked_once_and_pickles_without_its_loops() -> None:
     assert "linked" not in vars(pickle.loads(pickle.dumps(game)))
 
 
-# --- The mistakes of a noise ----------------------------------------------------------------------------------
+# --- The mistakes of a noise --------------------------------------------------------------------------------------------------
 
 
 def noise_of(draw: Any) -> Noise:
@@ -789,7 +789,7 @@ def test_of_a_policy_and_a_noise_both_are_named_where_either_may_be_meant(monkey
     assert str(fault(make("uniform"), Far())).startswith("Far(): draw_far (test_kernel_errors.py, line ")
 
 
-# --- What compiling leaves alone ------------------------------------------------------------------------------
+# --- What compiling leaves alone ----------------------------------------------------------------------------------------------
 
 
 def test_compiling_renames_no_class() -> None:

@@ -62,7 +62,7 @@ def problem_of(prepared: Prepared, name: str) -> Any:
     return games.problem
 
 
-# --- Upper bounds -------------------------------------------------------------------------------------------
+# --- Upper bounds -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", experiment.SIZES)
@@ -129,7 +129,7 @@ def test_the_claims_of_upper_bounds_say_how_many_bounds_say_nothing(found: Findi
         assert claims(found)[f"theory-upper-{label.lower()}"].remark.endswith(f"the mean regret.{note}")
 
 
-# --- Hard instances -----------------------------------------------------------------------------------------
+# --- Hard instances -----------------------------------------------------------------------------------------------------------
 
 
 def families(kind: str) -> Mapping[str, float]:
@@ -184,7 +184,7 @@ def test_the_claims_of_lower_bounds_take_the_smallest(kind: str, prepared: Prepa
         assert claim.remark == f"Slack: the mean regrets are {share:g} to 3 times the bound."
 
 
-# --- What cannot be learned ---------------------------------------------------------------------------------
+# --- What cannot be learned ---------------------------------------------------------------------------------------------------
 
 
 def test_the_claim_of_the_impossible_leaves_the_oracle_out(prepared: Prepared, played: dict[str, Result]) -> None:

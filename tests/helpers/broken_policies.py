@@ -20,7 +20,7 @@ def make_policy(name: str, *functions: Callable[..., Any], **more: Any) -> Polic
     return policy
 
 
-# --- A sound policy: the arm with the largest mean of all its rewards ---------------------------------------------------
+# --- A sound policy: the arm with the largest mean of all its rewards ---------------------------------------------------------
 
 
 class Sums(NamedTuple):
@@ -56,7 +56,7 @@ def explain(p: Params, s: Any, t: int, arms: Ints, arm: int) -> Reason:
     return Reason(mean, mean, s.pulls[arm], 0.0)
 
 
-# --- A sound policy that needs `forget`: the same for the rewards of the last rounds, which are in one log -----------------
+# --- A sound policy that needs `forget`: the same for the rewards of the last rounds, which are in one log --------------------
 
 _TAU = 25
 
@@ -179,7 +179,7 @@ def forget_but_the_oldest(p: Params, s: Window, arm: int) -> None:
             s.arms[e] = -1
 
 
-# --- A sound policy that draws ------------------------------------------------------------------------------------------
+# --- A sound policy that draws ------------------------------------------------------------------------------------------------
 
 
 def _weight(s: Any, i: int) -> float:
@@ -249,7 +249,7 @@ def chances_of_all(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
 
 
 def chances_below_zero(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
-    """Make the sum right by a number that is no probability."""
+    """Make the sum right by a number that is not a probability."""
     chances(p, s, t, arms, out)
     out[0] += 1.0
     out[-1] -= 1.0
@@ -333,7 +333,7 @@ def toss(p: Params, s: Sums, t: int, key: int, arms: Ints) -> int:
     return int(arms[int(random.random() * arms.size)])
 
 
-# --- Other faults -------------------------------------------------------------------------------------------------------
+# --- Other faults -------------------------------------------------------------------------------------------------------------
 
 
 def init_alias(p: Params, n_arms: int, capacity: int) -> Any:

@@ -4,7 +4,7 @@ import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tests.helpers.required import skip_or_fail
+from tests.helpers.missing_tools import skip_or_fail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

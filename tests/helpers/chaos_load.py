@@ -35,7 +35,10 @@ class Worker:
     """Calls a service at random, one call after the other."""
 
     def __init__(self, port: int, journal: int, seed: int, name: str, bandits: list[str]) -> None:
-        self._port, self._journal, self._random, self._name = port, journal, random.Random(seed), name
+        self._port = port
+        self._journal = journal
+        self._random = random.Random(seed)
+        self._name = name
         self._bandits = bandits
         self._parent = os.getppid()
         self._connection: http.client.HTTPConnection | None = None
@@ -57,7 +60,7 @@ class Worker:
             action()
             time.sleep(self._random.random() * _PAUSE)
 
-    # --- Actions ----------------------------------------------------------------------------------------------------------
+    # --- Actions --------------------------------------------------------------------------------------------------------------
 
     def _create(self, bandit: str) -> None:
         if self._ask("PUT", bandit, "", BANDIT):
@@ -148,7 +151,7 @@ class Worker:
             if self._ask("DELETE", bandit, f"/arms/{arm}?keep={json.dumps(keep)}"):
                 self._record("remove_arm", bandit, arm=arm, keep=keep)
 
-    # --- Requests ---------------------------------------------------------------------------------------------------------
+    # --- Requests -------------------------------------------------------------------------------------------------------------
 
     def _ask(self, method: str, bandit: str, path: str, body: Any = None, retry: bool = True) -> Response | None:
         """Return the acknowledged response; None if the call was refused, or if it failed and is not retried."""

@@ -142,7 +142,8 @@ def test_recursive_functions_are_refused() -> None:
 def test_digests_ignore_what_does_not_matter() -> None:
     plain = define("def f(x): return g(x) + K", g=g_of("x"), K=1)
     moved = define("\n\n# a remark\ndef f(x):\n    return g(x) + K\n", g=g_of("x"), K=1, unused=5)
-    assert digest(plain) == digest(moved)
+    annotated = define("def f(x: float) -> float: return g(x) + K", g=g_of("x"), K=1)
+    assert digest(plain) == digest(moved) == digest(annotated)
     assert digest_of(bind(plain, {plain.__globals__["g"]: g_of("x")})) == digest(plain)
     assert len(digest(plain)) == 16
     assert int(digest(plain), 16) >= 0

@@ -280,7 +280,7 @@ def test_many_arms_come_and_go_as_few_do(policy: Policy, monkeypatch: pytest.Mon
         return bandit.get_state()
 
     few = lived()
-    monkeypatch.setattr(states, "_MANY", 1)
+    monkeypatch.setattr(states, "_MANY_ARMS", 1)
     assert lived() == few
 
 

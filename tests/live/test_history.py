@@ -46,12 +46,12 @@ def bandit_taught_by_rows(policy: Policy, n: int) -> tuple[Bandit, list[tuple[An
     return bandit, history
 
 
-# --- The same as row by row -------------------------------------------------------------------------------------
+# --- The same as row by row ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
 def test_it_is_the_same_as_row_by_row_and_the_fold_of_its_events(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_module, "_MANY", 64)
+    monkeypatch.setattr(event_module, "_MAX_ROWS", 64)
     one_by_one, history = bandit_taught_by_rows(policy, ROWS)
     bandit, folded = Bandit(policy, arms=ARMS, seed=8), Bandit(policy, arms=ARMS, seed=8)
     calls: list[list[Event]] = []
@@ -112,7 +112,7 @@ def test_a_million_rows_need_no_loop_of_python(monkeypatch: pytest.MonkeyPatch) 
     assert [each.pulls for each in bandit.explain().values()] == [333_334, 666_666]
 
 
-# --- Forms ------------------------------------------------------------------------------------------------------
+# --- Forms --------------------------------------------------------------------------------------------------------------------
 
 TABLE: dict[str, Any] = {"arm": ["x", "y", "x"], "reward": [0.25, 1.0, 0.5], "day": ["mo", "tu", "we"]}
 NUMBERED: dict[str, Any] = {"arm": [1, 2, 1], "reward": [1, 0, 1]}
@@ -162,7 +162,7 @@ def test_an_empty_history_changes_nothing(nothing: Any) -> None:
     assert (bandit.get_state(), calls) == (before, [])
 
 
-# --- Unknown arms -----------------------------------------------------------------------------------------------
+# --- Unknown arms -------------------------------------------------------------------------------------------------------------
 
 STRANGE = [("new", 1.0), ("a", 0.5), ("other", 0.0), ("new", 0.25)]
 
@@ -188,7 +188,7 @@ def test_rows_of_unknown_arms_are_skipped() -> None:
     assert bandit.learn([("?", 1.0, 0.5)], unknown="skip") == 0
 
 
-# --- Refused, with nothing learned ------------------------------------------------------------------------------
+# --- Refused, with nothing learned --------------------------------------------------------------------------------------------
 
 LIST = "a string, a number, None or a tuple of these"
 REFUSED: list[tuple[Any, type[Exception], str]] = [
@@ -293,5 +293,5 @@ def test_no_memory_for_a_state_is_nothing_learned(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_name_is_for_logs(tmp_path: Path) -> None:
-    with pytest.raises(InvalidValueError, match="name must be left out for a history that is no log, got 'songs'"):
+    with pytest.raises(InvalidValueError, match="name must be left out for a history that is not a log, got 'songs'"):
         Bandit(make("ucb1"), arms=["a"]).learn([("a", 1.0)], name="songs")

@@ -217,7 +217,7 @@ def test_the_compiled_rule_is_the_slow_one(policy: Policy, coarse: bool) -> None
 @pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "sw-ucb"])
 def test_the_compiled_rule_is_the_slow_one_with_many_arms(name: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Enough arms for a tournament, which must know who plays: those that wait are hidden from it, or the others listed."""
-    monkeypatch.setattr(under_way_module, "_FEW", few)
+    monkeypatch.setattr(under_way_module, "_ARMS_PER_WAITING", few)
     rng, n_arms = np.random.default_rng(4), 2 * MANY
     bandit = Bandit(make(name), arms=range(n_arms), seed=3)
     waiting: list[str] = []

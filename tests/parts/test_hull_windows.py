@@ -99,9 +99,9 @@ def test_whatever_the_threshold_the_search_keeps_its_promise(name: str) -> None:
                 found = search(policy.params, s, level, 0, float(threshold))
                 assert found == best if best <= threshold else found > threshold, (t, level)
                 assert found == s.lines.mean[0] + level / s.lines.root[0]
-                leapt += s.hull.size[0] > hull_windows._LONG
+                leapt += s.hull.size[0] > hull_windows._MANY_VERTICES
     assert leapt > 0 or name == "halves" or name.startswith("stream")
-    assert min(sizes) < hull_windows._LONG
+    assert min(sizes) < hull_windows._MANY_VERTICES
 
 
 KL = [

@@ -77,7 +77,7 @@ def test_these_are_all_policies_that_estimate() -> None:
     assert {each.name for each in ESTIMATED} == {each.name for each in ours if takes_it(each)}
 
 
-# --- The choices -------------------------------------------------------------------------------------------------
+# --- The choices --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("policy", VARIANTS, ids=repr)
@@ -157,7 +157,7 @@ def test_no_reward_makes_a_width_of_nothing_or_without_an_end(policy: Policy, re
                     assert least < reason.width < math.inf, (t, i)
 
 
-# --- What a policy is asked for besides --------------------------------------------------------------------------
+# --- What a policy is asked for besides ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
@@ -195,7 +195,7 @@ def test_a_simulation_knows_it() -> None:
     assert result.regret[0].tolist() != result.regret[1].tolist()
 
 
-# --- Live --------------------------------------------------------------------------------------------------------
+# --- Live ---------------------------------------------------------------------------------------------------------------------
 
 
 def fed(policy: Policy, rewards: dict[Any, list[float]]) -> Bandit:
@@ -251,7 +251,7 @@ def test_arms_come_and_go(policy: Policy) -> None:
         assert array.tolist() == flatten(without._state.learner.state.noise)[name].tolist(), name
 
 
-# --- Theory ------------------------------------------------------------------------------------------------------
+# --- Theory -------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "fewa", "eff-fewa"])

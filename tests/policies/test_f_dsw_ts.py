@@ -49,7 +49,12 @@ class Naive(Timed):
         self, n_arms: int, *, uniform: Draws, f: str, gamma: float, n: int, low: float = 0.0, high: float = 1.0
     ) -> None:
         super().__init__(n_arms)
-        self.uniform, self.f, self.gamma, self.n, self.low, self.high = uniform, f, gamma, n, low, high
+        self.uniform = uniform
+        self.f = f
+        self.gamma = gamma
+        self.n = n
+        self.low = low
+        self.high = high
 
     def mapped(self, reward: float) -> float:
         return to_unit(reward, self.low, self.high)

@@ -101,7 +101,7 @@ def test_whatever_the_threshold_the_search_keeps_its_promise(kind: Literal["bern
                 found = SEARCH(p, s, raw_kl_ucb.level_at(p, t), 0, float(threshold))
                 assert found == best if best <= threshold else found > threshold, (n, t)
                 assert found == raw_kl_ucb.line_bound(p, s, raw_kl_ucb.level_at(p, t), 0)
-    assert (player.state.hull.size[0] > hull_windows._LONG) == (name in {"falling", "quiet"})
+    assert (player.state.hull.size[0] > hull_windows._MANY_VERTICES) == (name in {"falling", "quiet"})
 
 
 @pytest.mark.parametrize("kind", ["bernoulli", "gaussian"])

@@ -537,7 +537,7 @@ def test_a_noise_by_arm_pays_what_the_noise_of_each_arm_pays() -> None:
 
 
 class Drawing:
-    """Something with a `draw` that is no noise."""
+    """Something with a `draw` that is not a noise."""
 
     draw = Gaussian.draw
 

@@ -85,7 +85,10 @@ class GLRUCB(Restarting):
         high: float = 1.0,
     ) -> None:
         super().__init__(n_arms, local=local, low=low, high=high)
-        self.delta, self.sigma, self.rate, self.c = delta, sigma, rate, c
+        self.delta = delta
+        self.sigma = sigma
+        self.rate = rate
+        self.c = c
         self.threshold = self.detector if threshold == "practical" else threshold
         self.bound = self.detector if self.detector == "bernoulli" else bound
 

@@ -25,7 +25,10 @@ class SlowRule:
     """
 
     def __init__(self, pending: Sequence[int], rewards: Sequence[int], by_index: bool, new_first: bool) -> None:
-        self.pending, self.rewards, self.by_index, self.new_first = pending, rewards, by_index, new_first
+        self.pending = pending
+        self.rewards = rewards
+        self.by_index = by_index
+        self.new_first = new_first
 
     def waits(self, slot: int) -> bool:
         return self.pending[slot] > 0 and (self.by_index or self.rewards[slot] == 0)

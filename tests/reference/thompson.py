@@ -67,7 +67,11 @@ class ThompsonSampling(Timed):
         high: float = 1.0,
     ) -> None:
         super().__init__(n_arms)
-        self.uniform, self.kind, self.a, self.b, self.sigma = uniform, kind, a, b, sigma
+        self.uniform = uniform
+        self.kind = kind
+        self.a = a
+        self.b = b
+        self.sigma = sigma
         self.low, self.high = low, high
 
     def weights(self, i: int, t: int) -> list[float]:

@@ -376,7 +376,7 @@ def test_methods_have_docstrings_and_signatures() -> None:
         assert list(inspect.signature(kind.create).parameters)[:4] == ["self", "name", "policy", "arms"]
 
 
-# --- Forks ------------------------------------------------------------------------------------------------------------------
+# --- Forks --------------------------------------------------------------------------------------------------------------------
 
 forking = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 forks_among_threads = pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
@@ -517,7 +517,7 @@ def test_an_async_client_may_be_used_in_one_event_loop_after_another() -> None:
         gc.collect()  # the connections of the loops that are closed
 
 
-# --- Calls that are given up ------------------------------------------------------------------------------------------------
+# --- Calls that are given up --------------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -718,7 +718,7 @@ def test_a_response_that_comes_byte_by_byte_does_not_outlast_the_timeout() -> No
         asyncio.run(work(url))
 
 
-# --- Answers of other programs ----------------------------------------------------------------------------------------------
+# --- Answers of other programs ------------------------------------------------------------------------------------------------
 
 
 def garbage(chance: random.Random) -> Response:
@@ -791,7 +791,7 @@ def test_a_body_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPat
         client.bandits()
 
 
-# --- Closing ----------------------------------------------------------------------------------------------------------------
+# --- Closing ------------------------------------------------------------------------------------------------------------------
 
 
 def test_closing_twice_is_fine_and_a_closed_client_says_so() -> None:

@@ -87,7 +87,7 @@ def statuses(responses: list[Response]) -> list[int]:
     return [each.status for each in responses]
 
 
-# --- Requests that are sent ahead ------------------------------------------------------------------------------------------
+# --- Requests that are sent ahead ---------------------------------------------------------------------------------------------
 
 
 def test_requests_sent_ahead_of_a_decision_do_not_stop_the_writer(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_all_requests_that_are_sent_ahead_are_answered(tmp_path: Path) -> None:
         assert statuses(found) == [200] * 401
 
 
-# --- Trailers and headers --------------------------------------------------------------------------------------------------
+# --- Trailers and headers -----------------------------------------------------------------------------------------------------
 
 
 def chunked(target: str, trailers: str, *headers: str, host: str = "127.0.0.1") -> bytes:
@@ -149,7 +149,7 @@ def test_huge_headers_are_refused(tmp_path: Path, header: str) -> None:
         assert set(statuses(found)) <= {400, 431}
 
 
-# --- Clients that do not read ----------------------------------------------------------------------------------------------
+# --- Clients that do not read -------------------------------------------------------------------------------------------------
 
 
 def test_responses_that_are_never_read_do_not_pile_up(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def can_watch(port: int) -> bool:
         return connection.recv(12) == b"HTTP/1.1 200"
 
 
-# --- Bodies ----------------------------------------------------------------------------------------------------------------
+# --- Bodies -------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("header", [(), ("Authorization: Bearer wrong",)], ids=["no token", "a wrong token"])
@@ -197,7 +197,7 @@ def test_a_large_body_delays_nobody_and_is_answered(tmp_path: Path) -> None:
             assert statuses(found) in ([422], [413])
 
 
-# --- Slow and idle clients -------------------------------------------------------------------------------------------------
+# --- Slow and idle clients ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("part", ["headers", "body"])
@@ -240,7 +240,7 @@ def test_idle_connections_of_one_client_do_not_lock_others_out(tmp_path: Path) -
         assert newcomer.served > 0
 
 
-# --- Requests that are unusual, or none at all -----------------------------------------------------------------------------
+# --- Requests that are unusual, or none at all --------------------------------------------------------------------------------
 
 
 def test_an_upgrade_with_a_body_is_one_request(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_garbage_is_refused(tmp_path: Path) -> None:
         target.wait_until_served()
 
 
-# --- All at a time ---------------------------------------------------------------------------------------------------------
+# --- All at a time ------------------------------------------------------------------------------------------------------------
 
 
 def test_honest_clients_are_served_among_200_hostile_connections(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from rotting.service import Application
 from rotting.service.tokens import new_token
 from tests.helpers.blocks import blocks
-from tests.helpers.required import skip_or_fail
+from tests.helpers.missing_tools import skip_or_fail
 from tests.helpers.services import SONGS, Client, free_port, running
 
 BANDIT = "/v1/bandits/songs"

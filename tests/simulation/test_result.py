@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -825,7 +825,8 @@ def test_a_single_run_that_was_timed_gives_the_time_of_a_round() -> None:
 
 
 def test_policies_and_runs_merge_to_the_whole() -> None:
-    problem, records = problems.two_arms(horizon=40), ("arms", "rewards")
+    problem = problems.two_arms(horizon=40)
+    records: tuple[Literal["arms"], Literal["rewards"]] = ("arms", "rewards")
     one, two, three = (registry.make(name) for name in ("ucb1", "uniform", "raw-ucb"))
     complete = simulate([one, two, three], problem, runs=7, record=records)
     shards = [

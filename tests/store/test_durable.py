@@ -496,7 +496,7 @@ class Nursery:
     """
 
     def __enter__(self) -> Self:
-        command, folder = [sys.executable, "-m", "tests.helpers.decider"], Path(__file__).parents[2]
+        command, folder = [sys.executable, "-m", "tests.helpers.store_programs"], Path(__file__).parents[2]
         environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
         self.process = subprocess.Popen(
             command, cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -1,4 +1,4 @@
-"""The file of a store: what is no store is refused in one sentence, and left as it is."""
+"""The file of a store: what is not a store is refused in one sentence, and left as it is."""
 
 import os
 import stat

@@ -14,7 +14,7 @@ from rotting.problems import Piecewise, Problem, stationary
 from rotting.problems.noise import Gaussian
 from rotting.problems.oracle import OPTIMAL, optimal_rewards
 from rotting.registry import make
-from tests.helpers.proofs import rested, restless
+from tests.helpers.known_constants import rested, restless
 
 FOUR = ("raw-ucb", "eff-raw-ucb", "fewa", "eff-fewa")
 levels = st.integers(-8, 8).map(lambda k: k / 8)
@@ -27,7 +27,7 @@ def tables(draw: st.DrawFn, fall: bool) -> np.ndarray:
     return np.array([sorted(row, reverse=True) if fall else row for row in rows])
 
 
-# --- Restless constants -------------------------------------------------------------------------------------
+# --- Restless constants -------------------------------------------------------------------------------------------------------
 
 
 @given(means=tables(fall=False), data=st.data())
@@ -60,7 +60,7 @@ def test_the_budget_of_falling_means_is_that_of_the_paper(means: np.ndarray) -> 
     assert known.spread() <= means[:, 0].max() - means[:, 0].min() + known.variation()
 
 
-# --- Rested constants ---------------------------------------------------------------------------------------
+# --- Rested constants ---------------------------------------------------------------------------------------------------------
 
 
 @given(means=tables(fall=True), data=st.data())
@@ -127,7 +127,7 @@ def test_stationary_arms_have_their_gaps_in_both_settings() -> None:
     assert values["rested gap-dependent"] == pytest.approx(values["piecewise gap-dependent"] + 18 * L - 18 * V, rel=1e-12)
 
 
-# --- Which theorem applies ----------------------------------------------------------------------------------
+# --- Which theorem applies ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("clock", [Problem.rested, Problem.restless])
@@ -148,7 +148,7 @@ def test_no_play_has_more_than_the_largest_regret(clock: Callable[..., Problem],
     assert theory.constants(problem).largest_regret() == max(totals) - min(totals)
 
 
-# --- Round by round -----------------------------------------------------------------------------------------
+# --- Round by round -----------------------------------------------------------------------------------------------------------
 
 
 def test_an_offset_of_all_means_changes_nothing() -> None:

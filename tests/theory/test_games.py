@@ -62,7 +62,7 @@ def test_the_comparison_with_the_bounds_can_fail() -> None:
         assert sum(binding) >= least * len(binding), which
 
 
-# --- The impossibility --------------------------------------------------------------------------------------
+# --- The impossibility --------------------------------------------------------------------------------------------------------
 
 
 def test_the_names_of_the_module_are_there_and_documented() -> None:

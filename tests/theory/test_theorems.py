@@ -14,7 +14,7 @@ from rotting.problems.noise import Bernoulli, Gaussian, Noiseless, Poisson
 from rotting.registry import make
 from rotting.simulation.simulate import simulate
 from rotting.theory.theorems import why_no_bounds
-from tests.helpers.proofs import rested, restless
+from tests.helpers.known_constants import rested, restless
 
 FOUR = ("raw-ucb", "eff-raw-ucb", "fewa", "eff-fewa")
 

@@ -37,7 +37,7 @@ def locked(path: Path) -> dict[str, tuple[str, str]]:
     return found
 
 
-# --- Workflows ------------------------------------------------------------------------------------------------------------
+# --- Workflows ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
@@ -86,7 +86,7 @@ def test_no_checkout_leaves_a_token_behind() -> None:
                 assert step["with"]["persist-credentials"] is False
 
 
-# --- Locks ----------------------------------------------------------------------------------------------------------------
+# --- Locks --------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.stem)
@@ -128,7 +128,7 @@ def test_make_installs_nothing_without_a_hash_but_the_project() -> None:
     ]
 
 
-# --- The image ------------------------------------------------------------------------------------------------------------
+# --- The image ----------------------------------------------------------------------------------------------------------------
 
 
 def test_base_images_are_pinned_by_digest() -> None:

@@ -110,7 +110,7 @@ class _Finder(ast.NodeVisitor):
         self._reach = self._everywhere = (1, len(self._lines))
         self._in_function = False
 
-    # --- Making a change -------------------------------------------------------------------------------------------
+    # --- Making a change ------------------------------------------------------------------------------------------------------
 
     def _span(self, node: ast.AST) -> tuple[int, int]:
         line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
@@ -151,7 +151,7 @@ class _Finder(ast.NodeVisitor):
         start, end = self._span(test)
         self._replace_node("negate", test, f"(not ({self._data[start:end].decode()}))")
 
-    # --- Where no change is made, and which lines reach one ----------------------------------------------------------
+    # --- Where no change is made, and which lines reach one -------------------------------------------------------------------
 
     def _body(self, body: list[ast.stmt]) -> None:
         for each in body:
@@ -205,7 +205,7 @@ class _Finder(ast.NodeVisitor):
                 self._replace_node("drop", node, "pass")
             self.visit(node.value)
 
-    # --- The changes -----------------------------------------------------------------------------------------------
+    # --- The changes ----------------------------------------------------------------------------------------------------------
 
     def visit_If(self, node: ast.If) -> None:
         if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":

@@ -98,7 +98,7 @@ def _record(slot: Path, deadline: Deadline, arguments: Sequence[str], out: Path)
     for name, seconds in recorder.seconds.items():
         outcomes = recorder.outcomes[name]
         if "failed" in outcomes:
-            print(f"fails without a mutant: {name}", flush=True)  # noqa: T201 (into the file's own log)
+            print(f"fails without a mutant: {name}", flush=True)  # noqa: T201 - into the file's own log
             continue
         reached: dict[str, set[int]] = defaultdict(set)
         for context in recorder.contexts[name]:

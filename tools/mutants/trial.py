@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import hypothesis
-import numba  # noqa: F401, TID251 (for the children)
+import numba  # noqa: F401, TID251 - for the children
 import pytest
 
 OPTIONS = ("-q", "-x", "-n0", "-p", "no:cacheprovider", "--tb=no", "--no-header", "--assert=plain", "--basetemp=build/tmp")
@@ -101,7 +101,7 @@ def _fork(job: Job, slot: Path, deadline: Deadline, log: Path) -> int:
     status = BROKEN
     try:
         status = _child(job, slot, deadline, log)
-    except BaseException:  # noqa: BLE001 (a child must end here, whatever happens)
+    except BaseException:  # noqa: BLE001 - a child must end here, whatever happens
         traceback.print_exc()
     finally:
         sys.stdout.flush()

@@ -39,12 +39,20 @@ Policies and problems are written {SYNTAX}; `rotting list` names them all.
 
 def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     """Return the parser, and the names of its commands."""
-    about = "Multi-armed bandits whose arms wear out: simulate, compare, reproduce."
+    about = "Multi-armed bandits whose arms wear out: simulate, compare, decide live, reproduce."
     parser = Parser(prog="rotting", description=about, epilog=EXAMPLES, formatter_class=help_formatter, allow_abbrev=False)
     parser.add_argument("-V", "--version", action="version", version=f"rotting {__version__}")
     commands = Commands(parser)
-    for each in (list_command, simulate_command, theory_command, reproduce_command, log_command, backup_command, serve_command):
-        each.add(commands)
+    for command in (
+        list_command,
+        simulate_command,
+        theory_command,
+        reproduce_command,
+        log_command,
+        backup_command,
+        serve_command,
+    ):
+        command.add(commands)
     return parser, commands.names
 
 

@@ -28,13 +28,13 @@ def _policies() -> list[_Entry]:
     from rotting.registry import list_policies
 
     found = []
-    for each in list_policies():
+    for policy in list_policies():
         parameters = []
-        for p in each.parameters():
+        for p in policy.parameters():
             required = p.default is inspect.Parameter.empty
             default = None if required else p.rule.show(p.rule.check(p.name, p.default))
             parameters.append(_parameter(p.name, required, default, p.rule.text, p.doc))
-        found.append(_Entry(each.name, _summary(each), parameters))
+        found.append(_Entry(policy.name, _summary(policy), parameters))
     return found
 
 

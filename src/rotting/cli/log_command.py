@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rotting.cli.arguments import UserError, new_path, parse_value, user_errors, user_errors_of_store
+from rotting.common.short_numbers import plural
 from rotting.errors import MissingExtraError, StoreDamagedError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from rotting.store.sqlite import SQLiteStore
 
 _FORMATS = (".csv", ".parquet")
-_SHOWN = 10  # values of a list in a line
+_SHOWN_VALUES = 10  # values of a list in a line
 _EVENT = len("learned_many")  # the longest name
 
 
@@ -57,8 +58,7 @@ def _verify(store: "SQLiteStore", file: str) -> None:
     for line in (*found.notes, *found.problems):
         print(line)
     if found.problems:
-        many = "1 problem" if len(found.problems) == 1 else f"{len(found.problems)} problems"
-        raise StoreDamagedError(f"is damaged: {many}, events read: {found.events}", file)
+        raise StoreDamagedError(f"is damaged: {plural(len(found.problems), 'problem')}, events read: {found.events}", file)
     choices = "see above what other code wrote" if found.notes else "and every choice the same again"
     print(f"{file}: {found.events} events, all as they were written, {choices}")
 
@@ -69,8 +69,8 @@ def _text(value: object) -> str:
 
 def _short(value: object) -> str:
     """Return JSON, in which a long list is shortened to its first values and their number."""
-    if isinstance(value, list) and len(value) > _SHOWN:
-        return f"{_text(value[:_SHOWN])[:-1]}, ... {len(value)} in all]"
+    if isinstance(value, list) and len(value) > _SHOWN_VALUES:
+        return f"{_text(value[:_SHOWN_VALUES])[:-1]}, ... {len(value)} in all]"
     return _text(value)
 
 

@@ -129,9 +129,9 @@ def _path(line: Line, across: Callable[[Floats], Floats], down: Callable[[Floats
     keep = np.unique(np.linspace(0, len(line.x) - 1, min(len(line.x), _POINTS)).round().astype(int))
     x, y = across(np.asarray(line.x)[keep]), down(np.asarray(line.y, float)[keep])
     words, lifted = [], True
-    for each, height in zip(x, y, strict=True):
+    for place, height in zip(x, y, strict=True):
         if np.isfinite(height):
-            words.append(f"{'M' if lifted else 'L'}{each:.1f} {height:.1f}")
+            words.append(f"{'M' if lifted else 'L'}{place:.1f} {height:.1f}")
         lifted = not np.isfinite(height)
     return "".join(words)
 
@@ -143,11 +143,11 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
 def _without_overlaps(numbers: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return the numbers at an axis without those that would overlap; the first and the last are kept."""
     kept = [numbers[0]]
-    for k, each in enumerate(numbers[1:], 2):
-        if kept[-1][0] - each[0] >= 12:
-            kept.append(each)
+    for k, label in enumerate(numbers[1:], 2):
+        if kept[-1][0] - label[0] >= 12:
+            kept.append(label)
         elif k == len(numbers) and len(kept) > 1:
-            kept[-1] = each
+            kept[-1] = label
     return kept
 
 

@@ -46,8 +46,8 @@ def _others() -> float:
     return time.process_time() - time.thread_time()
 
 
-_FEW = 16  # items of a list that are encoded at a time
-_LONG = 16_384  # characters of a text that are
+_ITEMS_AT_ONCE = 16  # items of a list that are encoded at a time
+_CHARACTERS_AT_ONCE = 16_384  # characters of a text that are
 
 
 def text_of(value: Any, pause: Callable[[], None], encode: Callable[[Any], str]) -> Iterator[str]:
@@ -66,17 +66,17 @@ def text_of(value: Any, pause: Callable[[], None], encode: Callable[[Any], str])
             yield f"{', ' if number else ''}{encode(name)}: "
             yield from text_of(value[name], pause, encode)
         yield "}"
-    elif isinstance(value, list) and len(value) > _FEW:
+    elif isinstance(value, list) and len(value) > _ITEMS_AT_ONCE:
         yield "["
-        for start in range(0, len(value), _FEW):
+        for start in range(0, len(value), _ITEMS_AT_ONCE):
             pause()
-            yield (", " if start else "") + encode(value[start : start + _FEW])[1:-1]
+            yield (", " if start else "") + encode(value[start : start + _ITEMS_AT_ONCE])[1:-1]
         yield "]"
-    elif isinstance(value, str) and len(value) > _LONG:
+    elif isinstance(value, str) and len(value) > _CHARACTERS_AT_ONCE:
         yield '"'
-        for start in range(0, len(value), _LONG):
+        for start in range(0, len(value), _CHARACTERS_AT_ONCE):
             pause()
-            yield encode(value[start : start + _LONG])[1:-1]
+            yield encode(value[start : start + _CHARACTERS_AT_ONCE])[1:-1]
         yield '"'
     else:
         pause()

@@ -15,8 +15,8 @@ from rotting.common.arrays import Floats, Ints
 RunLengths = tuple[Floats, Ints]
 """Numbers in order, and how often each is repeated."""
 
-_LONG = 1 << 12  # runs of at least this length are added by `add_repeatedly`, which takes as long as this many additions
-_BLOCK = 16 * _LONG  # additions that are done at a time; a shorter run always fits
+_LONG_RUN = 1 << 12  # runs of at least this length are added by `add_repeatedly`, which takes as long as this many additions
+_BLOCK = 16 * _LONG_RUN  # additions that are done at a time; a shorter run always fits
 _SMALLEST = math.ulp(0.0)
 
 
@@ -116,10 +116,10 @@ def _add_runs(total: float, terms: Floats, lengths: Ints) -> Floats:
     """Return `total` after each run of additions, every addition rounded."""
     totals = np.empty(terms.size)
     ends = lengths.cumsum()
-    long = np.flatnonzero(lengths >= _LONG)
+    long = np.flatnonzero(lengths >= _LONG_RUN)
     k = 0
     while k < terms.size:
-        if lengths[k] >= _LONG:
+        if lengths[k] >= _LONG_RUN:
             totals[k] = add_repeatedly(total, float(terms[k]), int(lengths[k]))
             stop = k + 1
         else:

@@ -1,4 +1,4 @@
-"""Numbers in labels: four significant digits, or as many more as it takes to distinguish two labels."""
+"""Numbers in texts: short ones in labels, and counts with their nouns."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
@@ -47,3 +47,18 @@ def short_texts(items: Iterable[Item], write: Callable[[Item, int], str] = short
         texts |= {each: text for each, text in written.items() if counts[text] == 1}
         left = [each for each in left if counts[written[each]] > 1]
     return texts
+
+
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """Return a count with its noun, in the plural unless the count is 1.
+
+    Args:
+        count: zero or more.
+        noun: the singular.
+        nouns: the plural, if it is not the singular with an s.
+
+    Example:
+        >>> plural(1, "run"), plural(2_000, "run"), plural(2, "policy", "policies")
+        ('1 run', '2,000 runs', '2 policies')
+    """
+    return f"{count:,} {noun if count == 1 else nouns or f'{noun}s'}"

@@ -57,7 +57,7 @@ def missing(source: Source, folder: Path) -> MissingDataError:
 def read_text(source: Source) -> str:
     """Return the text of a file in the data folder, with a warning if it is not the known version.
 
-    Another version is no error: distributors correct their files, and line ends may change in transfer. The loaders check
+    Another version is not an error: distributors correct their files, and line ends may change in transfer. The loaders check
     the shape, which they rely on, themselves.
     """
     folder = data_folder()

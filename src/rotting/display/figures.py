@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -102,12 +103,19 @@ class Figure:
 
 
 BAND = "mean over the runs; the band holds 10 % to 90 % of them"
-BANDS = {"quantiles": "band from 10 % to 90 % of them", "interval": "band: 95 % interval of the mean", None: ""}
+Band = Literal["quantiles", "interval"]
+BANDS: dict[Band | None, str] = {
+    "quantiles": "band from 10 % to 90 % of them",
+    "interval": "band: 95 % interval of the mean",
+    None: "",
+}
 """What can be drawn around a mean, in words for captions."""
 _FAR = 4.0  # a policy that ends above this multiple of the median would flatten the others
 
 
-def regret_panel(title: str, labels: Sequence[str], checkpoints: Ints, regret: Floats, band: str | None = "quantiles") -> Panel:
+def regret_panel(
+    title: str, labels: Sequence[str], checkpoints: Ints, regret: Floats, band: Band | None = "quantiles"
+) -> Panel:
     """Return each policy's mean regret over the rounds, with the band from 10 % to 90 % of its runs.
 
     The axis ends above the policies that learn; the note says where the others end.
@@ -139,7 +147,7 @@ def regret_panel(title: str, labels: Sequence[str], checkpoints: Ints, regret: F
     return replace(panel, y_max=top, note=f"Ending higher: {higher}")
 
 
-def _band(runs: Floats, band: str | None) -> tuple[Floats, Floats] | tuple[None, None]:
+def _band(runs: Floats, band: Band | None) -> tuple[Floats, Floats] | tuple[None, None]:
     """Return the lower and the upper ends of a band over the checkpoints, if there is one."""
     if band is None:
         return None, None

@@ -22,7 +22,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "handlelength": 3.6}
 _SMALLER = (1.0, 0.9, 0.8, 0.7, 0.6)  # font sizes of a legend that are tried, relative to the usual one
 _SHARES = (0.55, 0.95)  # shares of the height of the axes that a legend may take; the larger one if no size fits the smaller
-_FEW = 8  # labels of values that fit below a logarithmic axis
+_MAX_TICK_LABELS = 8  # labels of values that fit below a logarithmic axis
 _APART = 0.06  # smallest distance of two of them, relative to the axis
 
 
@@ -116,7 +116,7 @@ def _mark_few_values(axis: "Axis", values: Floats) -> None:
     from matplotlib.ticker import NullLocator  # noqa: PLC0415 - an extra
 
     places = np.log(values)
-    if 1 < len(values) <= _FEW and np.diff(places).min() > _APART * np.ptp(places):
+    if 1 < len(values) <= _MAX_TICK_LABELS and np.diff(places).min() > _APART * np.ptp(places):
         axis.set_ticks(values)
         axis.set_minor_locator(NullLocator())
 

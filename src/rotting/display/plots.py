@@ -9,7 +9,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import suggest
-from rotting.display.figures import BANDS, Curve, Figure, Panel, regret_panel
+from rotting.display.figures import BANDS, Band, Curve, Figure, Panel, regret_panel
 from rotting.display.panels import (
     LEGEND,
     CurveStyle,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 THIN: tuple[Any, ...] = ((0, (1, 1)), (0, (4, 2)), (0, (4, 1, 1, 1)), (0, (1, 3)), (0, (8, 2)))  # styles of bounds
 PANEL_WIDTHS = {1: 6.4, 2: 3.7, 3: 3.5}  # inches of a panel, by the number of columns
-MANY = 3.2  # inches of a panel if there are more columns
+SMALLEST_PANEL = 3.2  # inches of a panel if there are more columns
 
 
 def plot_regret(
@@ -63,7 +63,7 @@ def plot_regret(
     log: bool = False,
     bounds: Sequence[Sequence[tuple[str, Floats]]] = (),
     legend: bool | str = True,
-    band: str | None = "quantiles",
+    band: Band | None = "quantiles",
     log_y: bool = False,
 ) -> "Axes":
     """Draw each policy's mean regret over the rounds, and a band around it.
@@ -159,7 +159,7 @@ def draw(
     regret: Floats,
     log: bool,
     bounds: Sequence[Sequence[tuple[str, Floats]]] = (),
-    band: str | None = "quantiles",
+    band: Band | None = "quantiles",
     log_y: bool = False,
 ) -> "list[Line2D]":
     """Draw the curves, the bands, the bounds and the axes' labels; return the curves, the highest end first."""
@@ -227,7 +227,7 @@ def draw_figure(figure: Figure, shown: bool = False) -> "Picture":
     panels, columns = figure.panels, max(1, min(figure.columns, len(figure.panels)))
     rows = -(-len(panels) // columns)
     styled, fonts = styled_size(), current_font_sizes()
-    panel_width = styled[0] / columns if styled is not None else PANEL_WIDTHS.get(columns, MANY)
+    panel_width = styled[0] / columns if styled is not None else PANEL_WIDTHS.get(columns, SMALLEST_PANEL)
     width = columns * panel_width
     title, caption = wrapped(figure.title, width, fonts.title, bold=True), wrapped(figure.caption, width, fonts.small)
     handles = legend_handles(figure, width, fonts.small)

@@ -1,7 +1,7 @@
 """Finished chunks of simulations on disk, so that an interrupted simulation resumes and several processes share the work.
 
 A chunk is a file, named by a digest of everything that decides its content except the number of runs. It is written atomically.
-A file that cannot be read, or that is no chunk, counts as missing. If a chunk cannot be written, there is a warning, and the
+A file that cannot be read, or that is not a chunk, counts as missing. If a chunk cannot be written, there is a warning, and the
 games go on.
 """
 
@@ -76,8 +76,8 @@ class ChunkStore:
         if self.fresh:
             yield from tasks
             return
-        for each in tasks:
-            task = each
+        for given in tasks:
+            task = given
             while task.runs > 0:
                 chunk = self.read(task.digest)
                 if chunk is None or not _fits(chunk, task):
@@ -125,7 +125,7 @@ class ChunkStore:
                 record = RoundRecord._make(file[name] for name in fields) if fields[0] in file else ()
                 origin = Origin(file["machine"].item(), file["played"].item())
                 chunk = Chunk(file["regret"], file["pulls"], file["seconds"].item(), record, origin)
-        except Exception:  # noqa: BLE001 (NumPy may raise anything at a file that is no chunk)
+        except Exception:  # noqa: BLE001 - NumPy may raise anything at a file that is not a chunk
             return None
         kinds: list[object] = [(each.dtype, each.ndim) for each in (chunk.regret, chunk.pulls)]
         kinds += [type(each) for each in (chunk.seconds, *chunk.origin)]

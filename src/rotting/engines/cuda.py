@@ -16,7 +16,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.progress import Progress
 from rotting.engines.cuda_device import ELSEWHERE, Device
-from rotting.engines.cuda_game import Boards, link_thread, own_arrays, runs_axis
+from rotting.engines.cuda_game import Boards, arrays_of, link_thread, runs_axis
 from rotting.engines.game import new_board
 from rotting.engines.task import Chunk, Game, Origin, Task, take
 from rotting.engines.threads import try_out
@@ -95,7 +95,7 @@ class _SharedByRuns:
         kernel, setting = game.policy.kernel, game.setting
         self.capacity = setting.horizon if kernel.enlarge is None else small_capacity(setting.n_arms, setting.horizon)
         self.state = new_state(game.policy, setting.n_arms, self.capacity)
-        self.board = own_arrays(new_board(Means(*setting.means), np.zeros(setting.n_arms, np.int64)))
+        self.board = arrays_of(new_board(Means(*setting.means), np.zeros(setting.n_arms, np.int64)))
         stream = device.stream()
         self.means = Means(*(device.put(each, stream) for each in setting.means))
         self.scale = device.put(scale, stream) if isinstance(scale := setting.noise.scale, np.ndarray) else scale
@@ -307,8 +307,8 @@ class _RunningBatches:
 
     def _share_time(self) -> None:
         now = time.monotonic()
-        for each in self.batches:
-            each.seconds += (now - self._looked) / len(self.batches)
+        for batch in self.batches:
+            batch.seconds += (now - self._looked) / len(self.batches)
         self._looked = now
 
     def finished(self, wait: bool = True) -> Iterator[tuple[Task, Chunk]]:
@@ -323,18 +323,18 @@ class _RunningBatches:
             ready = [each for each in self.batches if each.has_finished()]
         self._share_time()
         done = [each for each in ready if not each.go_on()]
-        for each in done:
-            self.batches.remove(each)
-            self._rounds += sum(task.rounds for task in each.tasks)
+        for batch in done:
+            self.batches.remove(batch)
+            self._rounds += sum(task.rounds for task in batch.tasks)
         played = self._rounds + sum(each.rounds for each in self.batches)
         self._bar.advance(played - self._shown_rounds)
         self._shown_rounds = played
-        for each in done:
-            yield from each.chunks()
+        for batch in done:
+            yield from batch.chunks()
 
     def close(self) -> None:
         """Launch nothing more, and wait for the running launches."""
-        for each in self.batches:
-            while not each.has_finished():
+        for batch in self.batches:
+            while not batch.has_finished():
                 time.sleep(_WAIT)
         self.batches.clear()

@@ -109,8 +109,8 @@ class Device:
 
     def done(self, arrays: Iterable[Any]) -> None:
         """Take back arrays of `spread`, to be reused."""
-        for each in arrays:
-            self._spare.setdefault((each.shape, each.dtype.str), []).append(each)
+        for array in arrays:
+            self._spare.setdefault((array.shape, array.dtype.str), []).append(array)
 
     def free_bytes(self) -> float:
         """Return the free memory in bytes."""
@@ -239,7 +239,7 @@ def _fill(out: Any, values: Any, times: int) -> None:
 def _classes(arguments: tuple[Any, ...]) -> list[Any]:
     """Return the classes of all tuples among the arguments, nested ones included."""
     found: list[Any] = []
-    for each in arguments:
-        if isinstance(each, tuple):
-            found += [type(each), *_classes(tuple(each))]
+    for argument in arguments:
+        if isinstance(argument, tuple):
+            found += [type(argument), *_classes(tuple(argument))]
     return found

@@ -6,21 +6,20 @@ next value of a thread is near the last. `play_one` gives a thread its part of t
 `engines/game.py`. These are plain functions, as all kernels are; `engines/cuda_device.py` compiles them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.game import Board, is_cancelled, is_full, play, policy_parts
-from rotting.kernels.binding import bind, slot
+from rotting.kernels.binding import NO_BINDINGS, Bindings, bind, slot
 from rotting.kernels.nested import is_nested
 from rotting.kernels.random_numbers import subkey
 from rotting.policy import Policy
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import Noise
 
-_NOTHING: Mapping[Any, Any] = {}
 _SMALL = 64  # the size up to which an array counts as small
 
 
@@ -34,7 +33,7 @@ class Boards(NamedTuple):
     collected: Floats
 
 
-def own_arrays(board: Board) -> Boards:
+def arrays_of(board: Board) -> Boards:
     """Return the arrays of one board."""
     return Boards(board.pulls, board.round_piece, board.pull_piece, board.passed, board.collected)
 
@@ -111,15 +110,13 @@ def part_of(name: str, tree: Any) -> Callable[[Any, int], Any]:
         return f"{kind}({', '.join(written(getattr(part, field), f'{path}.{field}') for field in part._fields)})"
 
     scope: dict[str, Any] = {"__name__": __name__}
-    exec(f"def {name}(s, r):\n    return {written(tree, 's')}\n", scope)  # noqa: S102 (made of names of fields)
+    exec(f"def {name}(s, r):\n    return {written(tree, 's')}\n", scope)  # noqa: S102 - made of names of fields
     scope.update(kinds)
     function: Callable[[Any, int], Any] = scope[name]
     return function
 
 
-def link_thread(
-    policy: Policy, noise: Noise, state: Any, board: Boards, more: Mapping[Any, Any] = _NOTHING
-) -> Callable[..., None]:
+def link_thread(policy: Policy, noise: Noise, state: Any, board: Boards, more: Bindings = NO_BINDINGS) -> Callable[..., None]:
     """Return `play_one` bound to this policy and this noise, and to states and boards like these: a plain function.
 
     Args:

@@ -68,10 +68,10 @@ def connect(address: str | None = None, timeout: float | None = None, workers: i
             return Dask(distributed.get_client())
         address = dask.config.get("scheduler-address", None)  # set by DASK_SCHEDULER_ADDRESS
     if address is None:
-        return Dask(_client_of_this_machine(workers), own=True)
+        return Dask(_client_of_this_machine(workers), closes_client=True)
     limit = {} if timeout is None else {"timeout": timeout}
     try:
-        return Dask(distributed.Client(address, **limit), own=True)
+        return Dask(distributed.Client(address, **limit), closes_client=True)
     except (OSError, ValueError) as error:  # a time-out is an OSError
         within = "" if timeout is None else f" within {timeout:g} s"
         raise EngineError(f"scheduler must answer{within}, got {address!r}: {_first_line(error)}") from error
@@ -103,20 +103,20 @@ class Dask:
 
     Args:
         client: a client of the cluster.
-        own: whether `close` closes the client.
+        closes_client: whether `close` closes the client, too.
     """
 
-    def __init__(self, client: Any, own: bool = False) -> None:
+    def __init__(self, client: Any, closes_client: bool = False) -> None:
         if client.asynchronous:
             raise InvalidValueError("engine", "be a client that is not asynchronous", client)
         if client.status not in ("running", "connecting"):
             raise InvalidValueError("engine", "be a client that is connected", client, got=f"one that is {client.status}")
         self._client = client
-        self._own = own
+        self._closes_client = closes_client
 
     def close(self) -> None:
         """Close the client, if the engine owns it."""
-        if self._own:
+        if self._closes_client:
             self._client.close()
 
     def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
@@ -222,7 +222,7 @@ def play_on_worker(game: Game, code: str, parts: RunRanges, on_gpu: bool) -> Pla
     waiting = deque(Task(game, first_run, runs) for first_run, runs in parts)
     engine: Any = Threads(1)
     if on_gpu:
-        from rotting.engines.cuda import Cuda  # noqa: PLC0415 (an extra)
+        from rotting.engines.cuda import Cuda  # noqa: PLC0415 - an extra
 
         engine = Cuda()
     played: list[tuple[int, Chunk]] = []

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.game import means_of_run, own_means
+from rotting.engines.game import means_by_run, means_of_run
 from rotting.engines.greedy import greedy_rewards
 from rotting.errors import InvalidValueError
 from rotting.problems import Problem, ProblemFamily
@@ -56,7 +56,7 @@ class FamilyDraws:
             return kept
         drawn = [self._draw(run) for run in range(first_run, first_run + runs)]
         means = join([table for table, _ in drawn])
-        optimum = greedy_rewards(means, self.first.n_arms, self.checkpoints, {means_of_run: own_means}, runs)
+        optimum = greedy_rewards(means, self.first.n_arms, self.checkpoints, {means_of_run: means_by_run}, runs)
         for row, (_, exact) in zip(optimum, drawn, strict=True):
             if exact is not None:
                 row[:] = exact

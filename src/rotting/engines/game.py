@@ -7,13 +7,13 @@ state that can fill up, or a record of every round.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.kernels.binding import allocates_nothing, bind, raises, slot
+from rotting.kernels.binding import NO_BINDINGS, Bindings, allocates_nothing, bind, raises, slot
 from rotting.kernels.exact_sums import add, difference
 from rotting.kernels.policy_slots import choose, init, update
 from rotting.kernels.random_numbers import subkey
@@ -24,7 +24,6 @@ from rotting.problems.noise import Noise
 CANCEL, DONE = 0, 1  # positions in `signal`: a request to stop, and the number of rounds played
 _POLL = 1 << 14  # rounds between two checks of `signal`
 _GROWTH = 2  # factor by which the capacity of a full state grows
-_NOTHING: Mapping[Any, Any] = {}
 
 
 class Board(NamedTuple):
@@ -116,7 +115,7 @@ def means_of_run(m: Any, r: int, n_arms: int) -> Any:
     return m
 
 
-def own_means(m: Any, r: int, n_arms: int) -> Any:
+def means_by_run(m: Any, r: int, n_arms: int) -> Any:
     """Return the means of the r-th run, where `m` holds those of several runs one after the other."""
     a, b = r * n_arms, (r + 1) * n_arms
     return Means(
@@ -138,7 +137,7 @@ def optimum_of_run(optimal: Floats, r: int) -> Floats:
     return optimal
 
 
-def own_optimum(optimal: Floats, r: int) -> Any:
+def optimum_by_run(optimal: Floats, r: int) -> Any:
     """Return what the optimal policy collects in the r-th run, where `optimal` has a row for each."""
     return optimal[r]
 
@@ -286,7 +285,7 @@ def policy_parts(policy: Policy, noise: Noise) -> dict[Any, Any]:
     return parts
 
 
-def link(policy: Policy, noise: Noise, checked: bool = False, more: Mapping[Any, Any] = _NOTHING) -> Callable[..., None]:
+def link(policy: Policy, noise: Noise, checked: bool = False, more: Bindings = NO_BINDINGS) -> Callable[..., None]:
     """Return `play_runs` bound to this policy and this noise: a plain function.
 
     Args:

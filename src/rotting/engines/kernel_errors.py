@@ -83,12 +83,12 @@ def _type_name(text: str) -> str:
 def _split(text: str) -> list[str]:
     """Return the arguments of a call, which may have commas of their own inside brackets."""
     parts, depth = [""], 0
-    for each in text:
-        depth += (each in "([<") - (each in ")]>")
-        if each == "," and depth == 0:
+    for character in text:
+        depth += (character in "([<") - (character in ")]>")
+        if character == "," and depth == 0:
             parts.append("")
         else:
-            parts[-1] += each
+            parts[-1] += character
     return [each.strip() for each in parts]
 
 
@@ -123,10 +123,10 @@ def _place(function: KernelFunction, text: str) -> str:
     foreign = [each for each in functions if not is_own(each.__module__)]
     for candidates in (foreign, functions):
         for file, line in _named_lines(text):
-            for each in candidates:
-                if each.__code__.co_filename == file and line in _lines(each):
+            for candidate in candidates:
+                if candidate.__code__.co_filename == file and line in _lines(candidate):
                     fits = "" if candidates is foreign or not foreign else "what is returned does not fit "
-                    return fits + place(each.__code__, line)
+                    return fits + place(candidate.__code__, line)
     return " or ".join(map(place, suspects(function)))
 
 
@@ -140,7 +140,7 @@ def check_choice(policy: Policy, choice: object, arms: Ints) -> None:
 
 
 def check_reason(policy: Policy, reason: object) -> None:
-    """Refuse an explanation that is no `Reason`."""
+    """Refuse an explanation that is not a `Reason`."""
     explain: Any = policy.kernel.explain
     if not isinstance(reason, tuple) or len(reason) != len(Reason._fields):
         raise KernelError(f"{policy!r}: {place(explain.__code__)} must return a Reason, got {reason!r}")

@@ -55,7 +55,7 @@ def jit(function: Callable[..., Any], entry: bool, allocates: bool, checked: boo
     if _is_usable():
         try:
             return _private_jit(function, entry, allocates, checked)
-        except Exception as error:  # noqa: BLE001 (another version of Numba may raise anything here)
+        except Exception as error:  # noqa: BLE001 - another version of Numba may raise anything here
             _give_up(error)
     return _public_jit(function, entry, checked)
 
@@ -96,7 +96,7 @@ def _warn_once(what: str, error: Exception) -> None:
 
 def _give_up(error: Exception) -> None:
     """Use public Numba alone from now on, with one warning."""
-    global _given_up  # noqa: PLW0603 (the process is what decides)
+    global _given_up  # noqa: PLW0603 - the process is what decides
     _given_up = True
     _warn_once(f"compiling takes longer, since rotting does not know the internals of Numba {numba.__version__}", error)
 
@@ -115,7 +115,7 @@ def _unknown_option() -> Exception | None:
         options = _private_options(entry=True, allocates=False, checked=False)
         options.pop("pipeline_class")
         cpu_target.options.parse_as_flags(Flags(), options)
-    except Exception as error:  # noqa: BLE001 (another version of Numba may raise anything here)
+    except Exception as error:  # noqa: BLE001 - another version of Numba may raise anything here
         return error
     return None
 
@@ -134,7 +134,7 @@ def _private_options(entry: bool, allocates: bool, checked: bool) -> dict[str, A
 def _private_jit(function: Callable[..., Any], entry: bool, allocates: bool, checked: bool) -> Any:
     made: Any = numba.njit(**_private_options(entry, allocates, checked))(function)
     if entry and made is not function:
-        made._cache.flush  # noqa: B018 (an attribute of another name would be ignored without an error)
+        made._cache.flush  # noqa: B018 - an attribute of another name would be ignored without an error
         try:
             made._cache = _ChecksummedCache(function)
         except (OSError, RuntimeError) as error:  # Numba found no folder that it may write to
@@ -206,7 +206,7 @@ def _private_parts_work() -> bool:
     callee = numba.njit(**options[1])(_probe_callee)
     try:
         return bool(numba.njit(**options[0])(with_names(_probe, {"_probe_callee": callee}))(1) == _probe(1))
-    except Exception:  # noqa: BLE001 (another version of Numba may raise anything here)
+    except Exception:  # noqa: BLE001 - another version of Numba may raise anything here
         return False
 
 
@@ -221,10 +221,10 @@ def _probe(x: int) -> int:
 def _with_plain_callees(function: Any, made: dict[Any, Any]) -> Any:
     """Return `function` with all that it calls compiled by public Numba."""
     callees = {name: each for name, each in function.__globals__.items() if hasattr(each, "py_func")}
-    for each in callees.values():
-        if each not in made:
-            plain = _with_plain_callees(each.py_func, made)
-            made[each] = _public_jit(plain, cache=False, checked=each.targetoptions["boundscheck"])
+    for callee in callees.values():
+        if callee not in made:
+            plain = _with_plain_callees(callee.py_func, made)
+            made[callee] = _public_jit(plain, cache=False, checked=callee.targetoptions["boundscheck"])
     return with_names(function, {name: made[each] for name, each in callees.items()})
 
 
@@ -246,7 +246,7 @@ class _ChecksummedFiles(IndexDataCacheFile):
         checksum, body = found
         if hashlib.sha256(body).digest() != checksum:
             raise InvalidValueError("compiled code", "match its checksum", checksum)
-        kept, data = pickle.loads(body)  # noqa: S301 (Numba's own format; it trusts the folder as it trusts the sources)
+        kept, data = pickle.loads(body)  # noqa: S301 - Numba's own format; it trusts the folder as it trusts the sources
         return data if kept == key else None
 
 
@@ -262,7 +262,7 @@ class _ChecksummedCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)
-        except Exception:  # noqa: BLE001 (damaged files can make a pickle, or LLVM, raise anything)
+        except Exception:  # noqa: BLE001 - damaged files can make a pickle, or LLVM, raise anything
             with suppress(OSError):
                 self.flush()  # nothing can be added to an index that cannot be read
             return None
@@ -270,7 +270,7 @@ class _ChecksummedCache(FunctionCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
             super().save_overload(sig, data)
-        except Exception as error:  # noqa: BLE001 (as above, where the index could not be removed)
+        except Exception as error:  # noqa: BLE001 - as above, where the index could not be removed
             warn_uncached(error)
 
 

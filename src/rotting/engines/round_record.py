@@ -79,7 +79,7 @@ def check_size(fields: tuple[str, ...], runs: int, horizon: int, n_arms: int) ->
         raise InvalidValueError("record", f"fit in {most}", size, got=f"{asked}, which take {needed}")
 
 
-def own_record(record: RoundRecord, r: int) -> RoundRecord:
+def record_by_run(record: RoundRecord, r: int) -> RoundRecord:
     """Return the part of the r-th run."""
     return RoundRecord(
         record.arms[r], record.rewards[r], record.means[r], record.indices[r], record.windows[r], record.widths[r]
@@ -102,8 +102,8 @@ def write_means(p: Any, s: Any, m: Means, b: Board, t: int, arms: Ints) -> None:
 
 def write_means_and_reasons(p: Any, s: Any, m: Means, b: Board, t: int, arms: Ints) -> None:
     """Record the mean of every arm, and how the policy explains its index."""
+    write_means(p, s, m, b, t, arms)
     for i in range(b.pulls.size):
-        b.record.means[t - 1, i] = mean_now(m, b, i, t)
         value, _, window, width = explain(p, s, t, arms, i)
         b.record.indices[t - 1, i] = value
         b.record.windows[t - 1, i] = window
@@ -114,7 +114,7 @@ def recording(policy: Policy, fields: tuple[str, ...]) -> dict[Any, Any]:
     """Return the functions to bind into the game loop, so that it records these fields."""
     if not fields:
         return {}
-    parts: dict[Any, Any] = {record_of_run: own_record, record_round: write_round}
+    parts: dict[Any, Any] = {record_of_run: record_by_run, record_round: write_round}
     if "indices" in fields:
         return {**parts, record_state: write_means_and_reasons, explain: policy.kernel.explain}
     return {**parts, record_state: write_means} if "means" in fields else parts

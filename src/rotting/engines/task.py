@@ -20,7 +20,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.machine import this_machine
 from rotting.common.version import __version__
 from rotting.engines.extensions import NO_EXTENSIONS, ExtendedMeans, Extensions
-from rotting.engines.game import link, means_of_run, optimum_of_run, own_means, own_optimum
+from rotting.engines.game import link, means_by_run, means_of_run, optimum_by_run, optimum_of_run
 from rotting.engines.round_record import RoundRecord, new_record, recording
 from rotting.kernels.binding import digest
 from rotting.kernels.mistakes import naming_owner
@@ -158,7 +158,7 @@ class Game:
             more = recording(self.policy, self.setting.record)
             more |= self.setting.extensions.parts(self.policy)
             if self.setting.draws is not None:
-                more |= {means_of_run: own_means, optimum_of_run: own_optimum}
+                more |= {means_of_run: means_by_run, optimum_of_run: optimum_by_run}
             return link(self.policy, self.setting.noise, checked, more)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -179,13 +179,13 @@ class Game:
 
     def arguments(self, first_run: int, chunk: Chunk, signal: Any) -> tuple[Any, ...]:
         """Return the arguments with which `linked` fills a chunk that begins at `first_run`."""
-        each = self.setting
-        means: Means | ExtendedMeans = each.means
-        optimum = each.optimum
-        if each.draws is not None:
-            means, optimum = each.draws.tables(first_run, len(chunk.regret))
-        shared = (self.policy.params, means, each.noise.scale, each.noise_key, each.policy_key)
-        return (*shared, first_run, each.checkpoints, optimum, chunk.regret, chunk.pulls, chunk.record, signal)
+        setting = self.setting
+        means: Means | ExtendedMeans = setting.means
+        optimum = setting.optimum
+        if setting.draws is not None:
+            means, optimum = setting.draws.tables(first_run, len(chunk.regret))
+        shared = (self.policy.params, means, setting.noise.scale, setting.noise_key, setting.policy_key)
+        return (*shared, first_run, setting.checkpoints, optimum, chunk.regret, chunk.pulls, chunk.record, signal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +224,7 @@ class Task:
 
 
 def take(waiting: deque[Task], runs: float) -> list[Task]:
-    """Remove tasks of together `runs` runs from the front of the queue, and return them; the last one may be split.
+    """Remove tasks with `runs` runs in all from the front of the queue, and return them; the last one may be split.
 
     Args:
         waiting: tasks of one game.

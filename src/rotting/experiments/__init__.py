@@ -29,7 +29,7 @@ from rotting.report.model import Findings, Section
 from rotting.report.verdicts import KeptClaim, kept_claims, read
 from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
-from rotting.simulation.simulate import simulate_all
+from rotting.simulation.simulate import AnyEngine, simulate_all
 from rotting.simulation.timing import time_rounds
 
 Results = Mapping[str, Result]
@@ -141,7 +141,7 @@ def run(
     workers: int | None = None,
     progress: bool | None = None,
     keep: str | Path | ChunkStore | None = None,
-    engine: Any = "threads",
+    engine: AnyEngine = "threads",
 ) -> list[FinishedExperiment]:
     """Run experiments and return them in the order of the report.
 
@@ -195,9 +195,11 @@ def _policies(results: Results) -> dict[str, dict[str, Any]]:
     for policy in dict.fromkeys(policy for result in results.values() for policy in result.policies):
         variants.setdefault(type(policy).__name__, []).append(policy.shown_params())
     merged: dict[str, dict[str, Any]] = {}
-    for name, each in variants.items():
+    for name, variant_params in variants.items():
         values = {
-            key: list(dict.fromkeys(params[key] for params in each if key in params)) for params in each for key in params
+            key: list(dict.fromkeys(params[key] for params in variant_params if key in params))
+            for params in variant_params
+            for key in params
         }
         merged[name] = {key: found[0] if len(found) == 1 else found for key, found in values.items()}
     return merged
@@ -244,9 +246,9 @@ def write(finished: Sequence[FinishedExperiment], path: Path, about: report.Abou
     partial = partial_path(path)
     partial.mkdir()
     try:
-        for each in finished:
-            for name, result in each.results.items():
-                result.save(partial / each.section.id / "results" / name)
+        for experiment in finished:
+            for name, result in experiment.results.items():
+                result.save(partial / experiment.section.id / "results" / name)
         sections = [each.section for each in finished]
         report.write(sections, partial, about, full_size_claims() if sections[0].settings["size"] == "quick" else {})
         target = free_name(path) if numbered else path

@@ -250,7 +250,7 @@ def _share_ahead(upper: str, lower: str) -> Callable[[_Measured], Interval]:
 
 # In about one run of a hundred, RAW-UCB 1.4 misses a drop of 0.1 to 4 and its regret is 5 to 80 times as large as usual. Where
 # the other policy fails less, these runs cause most of a ratio's error, and a small sample may contain none of them. This is
-# the smallest number of runs in docs/intervals.md from which on the intervals cover the true ratio.
+# the smallest number of runs in docs/intervals.md with which the intervals cover the true ratio.
 RARE_SHOW_FROM = 2_000
 
 VS_FEWA, RESTLESS = "appendix, result: RAW-UCB vs FEWA", "appendix, result: restless algorithms"

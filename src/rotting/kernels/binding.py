@@ -26,6 +26,7 @@ KernelFunction = Callable[..., Any]
 """A plain function, with all the functions that it reaches."""
 Bindings = Mapping[Any, Any]
 """Which plain function is replaced by which."""
+NO_BINDINGS: Bindings = {}
 
 
 @functools.cache
@@ -208,7 +209,7 @@ def _value_part(function: FunctionType, name: str, value: Any) -> str:
         return str([_value_part(function, name, each) for each in value])
     if value is None or type(value) in {bool, int, float, str}:
         return repr(value)
-    what = "which is no number, tuple, array, NamedTuple class or plain function"
+    what = "which is not a number, tuple, array, NamedTuple class or plain function"
     _refuse(function, f"uses {name} = {brief(value)}, {what}", line_of_global(function.__code__, name))
 
 
@@ -227,12 +228,12 @@ def _digest_over(function: FunctionType, reached: dict[str, str]) -> str:
     code = function.__code__
     if function.__closure__:
         _refuse(function, f"must not close over {', '.join(code.co_freevars)}: compiled code has arguments and constants alone")
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            _refuse(function, "must not define a function or a comprehension in compiled code", each.co_firstlineno)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _refuse(function, "must not define a function or a comprehension in compiled code", constant.co_firstlineno)
     check_code(function)
     parts = [code.co_name, code.co_code.hex(), repr(code.co_consts), repr(code.co_names), repr(code.co_varnames)]
-    parts += [repr(function.__defaults__), repr(function.__kwdefaults__), repr(function.__annotations__)]
+    parts += [repr(function.__defaults__), repr(function.__kwdefaults__)]
     for name in _global_names(function):
         if name in reached:
             parts.append(f"{name}={reached[name]}")

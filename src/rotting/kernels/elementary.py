@@ -99,7 +99,7 @@ def floor(x: float) -> int:
         >>> floor(2.5), floor(-2.5)
         (2, -3)
     """
-    return int(math.floor(x))  # noqa: RUF046 (a float on a GPU)
+    return int(math.floor(x))  # noqa: RUF046 - a float on a GPU
 
 
 def ceil(x: float) -> int:
@@ -109,7 +109,7 @@ def ceil(x: float) -> int:
         >>> ceil(2.5), ceil(-2.5)
         (3, -2)
     """
-    return int(math.ceil(x))  # noqa: RUF046 (a float on a GPU)
+    return int(math.ceil(x))  # noqa: RUF046 - a float on a GPU
 
 
 def log(x: float) -> float:

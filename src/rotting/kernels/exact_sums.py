@@ -16,26 +16,24 @@ def add(high: float, low: float, x: float) -> tuple[float, float]:
     return rounded, error - (rounded - total)
 
 
-def difference(high: float, low: float, from_high: float, from_low: float) -> float:
-    """Return `(high + low) - (from_high + from_low)`, rounded once."""
-    total = high - from_high
-    shadow = total - high
-    error = (high - (total - shadow)) - (from_high + shadow)
-    return total + (error + (low - from_low))
-
-
-def subtract(high: float, low: float, from_high: float, from_low: float) -> tuple[float, float]:
-    """Return the pair `(high + low) - (from_high + from_low)`, renormalised.
+def subtract(high: float, low: float, other_high: float, other_low: float) -> tuple[float, float]:
+    """Return the pair `(high + low) - (other_high + other_low)`, renormalised.
 
     Example:
         >>> subtract(1.0, 2.0**-60, 0.5, 0.0)
         (0.5, 8.673617379884035e-19)
     """
-    total = high - from_high
+    total = high - other_high
     shadow = total - high
-    error = (high - (total - shadow)) - (from_high + shadow) + (low - from_low)
+    error = (high - (total - shadow)) - (other_high + shadow) + (low - other_low)
     rounded = total + error
     return rounded, error - (rounded - total)
+
+
+def difference(high: float, low: float, other_high: float, other_low: float) -> float:
+    """Return `(high + low) - (other_high + other_low)`, rounded once."""
+    rounded, _ = subtract(high, low, other_high, other_low)
+    return rounded
 
 
 def times(high: float, low: float, factor: float) -> tuple[float, float]:

@@ -75,14 +75,14 @@ def error_kind(error: Exception) -> type[KernelError]:
 def replay(kind: type[Exception], function: KernelFunction, *arguments: Any) -> Exception | None:
     """Return the error of this kind that the plain function raises; its traceback has the line.
 
-    Return None if the interpreter raises another error first: `math.log(0.0)`, for example, is no error in compiled code.
+    Return None if the interpreter raises another error first: `math.log(0.0)`, for example, is not an error in compiled code.
     """
     try:
         with np.errstate(all="ignore"):
             function(*arguments)
     except kind as error:
         return error
-    except Exception:  # noqa: BLE001 (the code of others can raise anything)
+    except Exception:  # noqa: BLE001 - the code of others can raise anything
         return None
     return None
 

@@ -44,20 +44,22 @@ _NEVER_COMPILED = {"IMPORT_NAME": "import", "BEFORE_WITH": "use `with`", "LOAD_S
 @functools.cache
 def _forbidden(code: CodeType) -> str | None:
     asserts = False
-    for each in dis.get_instructions(code):
-        line = _line(each)
+    for instruction in dis.get_instructions(code):
+        line = _line(instruction)
         # From Python 3.14 on, AssertionError is a common constant.
-        asserts = asserts or each.opname == "LOAD_ASSERTION_ERROR" or "AssertionError" in each.argrepr
-        if each.opname == "RAISE_VARARGS":
+        asserts = asserts or instruction.opname == "LOAD_ASSERTION_ERROR" or "AssertionError" in instruction.argrepr
+        if instruction.opname == "RAISE_VARARGS":
             return f"{place(code, line)} must not {'assert' if asserts else 'raise'}: {_QUIET}"
-        if each.opname == "LOAD_GLOBAL" and each.argval == "print":
+        if instruction.opname == "LOAD_GLOBAL" and instruction.argval == "print":
             return f"{place(code, line)} must not print: {_QUIET}"
-        if each.opname in _NEVER_COMPILED:
-            return f"{place(code, line)} must not {_NEVER_COMPILED[each.opname]} in compiled code"
-        if each.opname in {"STORE_GLOBAL", "DELETE_GLOBAL"}:
-            return f"{place(code, line)} must not assign to the global {each.argval}: what changes belongs into the state"
-        if each.opname == "STORE_ATTR":
-            return f"{place(code, line)} must not assign to the field {each.argval}: write into the array that it is"
+        if instruction.opname in _NEVER_COMPILED:
+            return f"{place(code, line)} must not {_NEVER_COMPILED[instruction.opname]} in compiled code"
+        if instruction.opname in {"STORE_GLOBAL", "DELETE_GLOBAL"}:
+            return (
+                f"{place(code, line)} must not assign to the global {instruction.argval}: what changes belongs into the state"
+            )
+        if instruction.opname == "STORE_ATTR":
+            return f"{place(code, line)} must not assign to the field {instruction.argval}: write into the array that it is"
     return None
 
 
@@ -65,9 +67,9 @@ def _forbidden(code: CodeType) -> str | None:
 def _owners_of_random(code: CodeType) -> tuple[tuple[str, int | None], ...]:
     """Return the global names whose attribute `random` is read, each with the line."""
     found = []
-    for before, each in pairwise(dis.get_instructions(code)):
-        if before.opname == "LOAD_GLOBAL" and each.argval == "random":
-            found.append((before.argval, _line(each)))
+    for before, instruction in pairwise(dis.get_instructions(code)):
+        if before.opname == "LOAD_GLOBAL" and instruction.argval == "random":
+            found.append((before.argval, _line(instruction)))
     return tuple(found)
 
 

@@ -26,12 +26,12 @@ else:
     Arm = TypeVar("Arm", bound=Hashable)
 """The type of the ids of a bandit's arms: `Bandit(policy, arms=["a", "b"])` is a `Bandit[str]`, `Bandit` alone any bandit."""
 
-_SHOWN = 6  # arms in an error message
+_SHOWN_ARMS = 6  # arms in an error message
 _MAX_BITS = 4_096  # of a number: Python refuses to print numbers that are much longer
 _MAX_DEPTH = 50  # of tuples in tuples: JSON parsers refuse values that are nested much deeper
 MAX_PRIOR_WEIGHT = 10_000
 """The largest weight of a `prior`: adding the arm learns that many rewards, one by one."""
-_MANY = 1_000  # slots: sorting more of them is faster with an array than with a set
+_MANY_SLOTS = 1_000  # slots: sorting more of them is faster with an array than with a set
 _SEARCHED = 500  # a misspelt arm gets a suggestion if there are at most so many arms: searching them takes a millisecond
 
 
@@ -58,7 +58,7 @@ def check_arm(arm: object, depth: int = _MAX_DEPTH) -> None:
 
 def _interned(arm: Arm) -> Arm:
     """Return an arm, as the one string of its text if it is a string: thousands of bandits often have the same arms."""
-    return intern(arm) if type(arm) is str else arm  # type: ignore[call-overload,no-any-return]
+    return intern(arm) if type(arm) is str else arm  # type: ignore[call-overload]
 
 
 def check_iterable(arms: object, name: str = "arms") -> None:
@@ -196,7 +196,7 @@ class Arms(Generic[Arm]):
 
     def _sorted(self, slots: list[int], hidden: frozenset[int]) -> Ints:
         """Return the distinct slots that are not hidden, in increasing order."""
-        if len(slots) < _MANY:
+        if len(slots) < _MANY_SLOTS:
             return np.array(sorted({*slots} - hidden), np.int64)
         here = np.zeros(len(self.names), np.bool_)
         here[slots] = True
@@ -205,7 +205,7 @@ class Arms(Generic[Arm]):
 
     def _names_for_error(self) -> str:
         """Return the active arms for an error message: the first few, and how many others there are."""
-        names, more = ", ".join(brief(arm) for arm in islice(self.active, _SHOWN)), len(self.active) - _SHOWN
+        names, more = ", ".join(brief(arm) for arm in islice(self.active, _SHOWN_ARMS)), len(self.active) - _SHOWN_ARMS
         return names if more <= 0 else f"{names} and {more} others"
 
     def _suggestion(self, arm: Hashable) -> str:

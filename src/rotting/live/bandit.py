@@ -111,7 +111,7 @@ class Bandit(ArmChanges[Arm]):
     def __reduce__(self) -> tuple[Any, ...]:
         return Bandit.from_state, (self.get_state(),)  # so that a copy, even in another process, is independent
 
-    # --- Decisions --------------------------------------------------------------------------------------------------------
+    # --- Decisions ------------------------------------------------------------------------------------------------------------
 
     @overload
     def decide(
@@ -182,7 +182,7 @@ class Bandit(ArmChanges[Arm]):
             self._warn()
         return arm
 
-    # --- Rewards ----------------------------------------------------------------------------------------------------------
+    # --- Rewards --------------------------------------------------------------------------------------------------------------
 
     def reward(self, id: str | Decision, reward: float) -> Outcome:  # noqa: A002 - as in `Decision`
         """Learn what a decision paid, and return the outcome. **Report rewards of 0, too**.
@@ -291,7 +291,7 @@ class Bandit(ArmChanges[Arm]):
             state.learn_many(rows.arms, rows.which, rows.rewards, rows.propensities)
         return int(rows.which.size)
 
-    # --- Decisions without a reward ---------------------------------------------------------------------------------------
+    # --- Decisions without a reward -------------------------------------------------------------------------------------------
 
     def cancel(self, id: str | Decision) -> Outcome:  # noqa: A002
         """End a decision that was never shown, as if it had not been made, except that its round stays counted.

@@ -59,6 +59,7 @@ _FEW_KEYS = 200  # if the policy declares that it does not draw
 _ALARM = 1e-6  # the largest probability with which a policy with right propensities is refused
 _EXACT = 1e-6  # allowed error of probabilities
 _CHOSEN_BY_INDEX = 0.1  # smallest share of rounds; one that explores in turn still chooses the largest index by chance
+_KEY = 11  # of the random numbers of the policy
 _FAR = 1_000  # rounds, so late that a short window has lost everything before
 _SAME = 1e-9  # allowed difference of indices and means, since sums over arms may be taken in another order
 
@@ -84,40 +85,64 @@ def _require_same_arms(arms: Ints, given: Ints, t: int) -> None:
     require("choose and explain must leave `arms` as they are", np.array_equal(arms, given), f"round {t}: {arms}")
 
 
+class _Player:
+    """A policy in a game: its functions and its state, which is enlarged when it is full."""
+
+    def __init__(self, policy: Policy, choose: Any, update: Any, n_arms: int, capacity: int) -> None:
+        self._policy = policy
+        self._choose = choose
+        self._update = update
+        self._capacity = capacity
+        self.state = states.new_state(policy, n_arms, capacity)
+        self._layout = _layout(self.state)
+
+    def choose(self, t: int, arms: Ints) -> int:
+        """Return the arm that the policy chooses."""
+        given = arms.copy()
+        arm: int = self._choose(self._policy.params, self.state, t, _KEY, arms)
+        _require_same_arms(arms, given, t)
+        check_choice(self._policy, arm, arms)
+        return arm
+
+    def learn(self, t: int, arms: Ints, arm: int, reward: float) -> None:
+        """Update the state, and enlarge it if there is no room for the reward."""
+        self._update(self._policy.params, self.state, t, arm, reward)
+        while self._policy.kernel.enlarge is not None and self.state.full[0]:
+            self._enlarge(t)
+            again = self.choose(t, arms)
+            require("a state that was enlarged must choose as before", arm == again, f"round {t}: {again} instead of {arm}")
+            self._update(self._policy.params, self.state, t, arm, reward)
+        kept = self._layout == _layout(self.state)
+        require("choose and update must keep every array's shape and type", kept, f"round {t}")
+
+    def _enlarge(self, t: int) -> None:
+        enlarge = self._policy.kernel.enlarge
+        assert enlarge is not None
+        small, self._capacity = self._capacity, 2 * self._capacity
+        require("enlarge must make room for an update", self._capacity < _MAX_CAPACITY, f"round {t}, capacity {small}")
+        self.state = with_readable_errors(self._policy, enlarge, enlarge)(self._policy.params, self.state, self._capacity)
+        require("enlarge must return a state that is not `full`", not self.state.full[0], f"round {t}")
+        self._layout = _layout(self.state)
+
+
 def _game(
     policy: Policy, choose: Any, update: Any, table: Floats, capacity: int, explain: Callable[..., Reason] | None = None
 ) -> tuple[list[int], Any]:
     """Play a game. If `explain` is given, every arm is explained before every choice, and the indices must fit the choices."""
     n_arms, rounds = table.shape
+    player = _Player(policy, choose, update, n_arms, capacity)
     largest: list[bool] = []  # for each round in which the indices differ: whether the arm with the largest is chosen
-    arms, enlarge = np.arange(n_arms), policy.kernel.enlarge
-    state = states.new_state(policy, n_arms, capacity)
+    arms = np.arange(n_arms)
     pulls = [0] * n_arms
     chosen = []
     for t in range(1, rounds + 1):
         if policy.sees_means:
-            state.means[:] = [table[i, pulls[i]] for i in range(n_arms)]
-        before = _layout(state)
-        reasons = [] if explain is None else [explain(policy.params, state, t, arms, arm) for arm in range(n_arms)]
-        for reason in reasons:
-            check_reason(policy, reason)
-        arm = choose(policy.params, state, t, 11, arms)
-        _require_same_arms(arms, np.arange(n_arms), t)
-        check_choice(policy, arm, arms)
-        indices = [float(reason.value) for reason in reasons]
+            player.state.means[:] = [table[i, pulls[i]] for i in range(n_arms)]
+        indices = [] if explain is None else _indices(policy, explain, player.state, t, arms)
+        arm = player.choose(t, arms)
         if indices and min(indices) < max(indices):  # not if one of them is NaN
             largest.append(indices[arm] == max(indices))
-        update(policy.params, state, t, arm, table[arm, pulls[arm]])
-        while enlarge is not None and state.full[0]:
-            capacity *= 2
-            require("enlarge must make room for an update", capacity < _MAX_CAPACITY, f"round {t}, capacity {capacity // 2}")
-            state = with_readable_errors(policy, enlarge, enlarge)(policy.params, state, capacity)
-            require("enlarge must return a state that is not `full`", not state.full[0], f"round {t}")
-            before = _layout(state)
-            again = choose(policy.params, state, t, 11, arms)
-            require("a state that was enlarged must choose as before", arm == again, f"round {t}: {again} instead of {arm}")
-            update(policy.params, state, t, arm, table[arm, pulls[arm]])
-        require("choose and update must keep every array's shape and type", before == _layout(state), f"round {t}")
+        player.learn(t, arms, arm, table[arm, pulls[arm]])
         pulls[arm] += 1
         chosen.append(int(arm))
     if not policy.randomised:
@@ -126,7 +151,17 @@ def _game(
             sum(largest) >= _CHOSEN_BY_INDEX * len(largest),
             f"in {sum(largest)} of {len(largest)} rounds it has",
         )
-    return chosen, state
+    return chosen, player.state
+
+
+def _indices(policy: Policy, explain: Callable[..., Reason], state: Any, t: int, arms: Ints) -> list[float]:
+    """Return the index of every arm, as the policy explains it."""
+    given = arms.copy()
+    reasons = [explain(policy.params, state, t, arms, arm) for arm in range(arms.size)]
+    _require_same_arms(arms, given, t)
+    for reason in reasons:
+        check_reason(policy, reason)
+    return [float(reason.value) for reason in reasons]
 
 
 def _layout(state: Any) -> list[Any]:
@@ -135,7 +170,7 @@ def _layout(state: Any) -> list[Any]:
 
 def _compiled_kernels(policy: Policy) -> tuple[Callable[..., int], Callable[..., None]]:
     kernel, state = policy.kernel, states.new_state(policy, _ARMS, _ROUNDS)
-    choose = guarded_for(kernel.choose, policy, policy.params, state, 1, 11, np.arange(_ARMS))
+    choose = guarded_for(kernel.choose, policy, policy.params, state, 1, _KEY, np.arange(_ARMS))
     return choose, guarded_for(kernel.update, policy, policy.params, state, 1, 0, 0.0)
 
 
@@ -173,8 +208,8 @@ def _check_code(policy: Policy) -> None:
             function = getattr(policy.kernel, name)
             if function is not None:
                 digest(plain_function(name, function))
-                for each in reached_functions(function):
-                    _check_no_memory(each)
+                for reached in reached_functions(function):
+                    _check_no_memory(reached)
 
 
 def _check_no_memory(function: FunctionType) -> None:
@@ -298,7 +333,7 @@ def _check_learning(policy: Policy) -> None:
         learner = Learner.new(policy, _ARMS)
         for t in range(1, _ROUNDS + 1):
             arm = t % _ARMS
-            learner.choose(t, 11, np.delete(arms, arm))
+            learner.choose(t, _KEY, np.delete(arms, arm))
             learner.learn(t, arm, reward if arm == 1 else 0.5)
         means.append(learner.explain(_ROUNDS + 1, arms, 1).mean)
     low, high = means
@@ -309,7 +344,7 @@ def _check_learning(policy: Policy) -> None:
 
 def _behaviour(learner: Learner, t: int, arms: Ints, with_propensities: bool) -> Floats:
     """Return the choice, explanations and propensities of a policy as numbers that do not depend on the slots of `arms`."""
-    chosen = learner.choose(t, 11, arms)
+    chosen = learner.choose(t, _KEY, arms)
     reasons = [value for arm in arms.tolist() for value in learner.explain(t, arms, arm)]
     if not learner.policy.randomised:
         return np.array([np.searchsorted(arms, chosen), *reasons])
@@ -359,8 +394,8 @@ def _require_same_knowledge(rule: str, one: Learner, other: Learner, arms: Ints)
             found, expected = _means_and_windows(one, t, arms), _means_and_windows(other, t, arms)
             compared = found[:, 1] == expected[:, 1] if pools_noise else np.full(arms.size, fill_value=True)
             _require_close(rule, t, found[compared], expected[compared])
-        for each in (one, other):
-            each.learn(t, int(arms[k % arms.size]), 0.25 * (k % 4))
+        for learner in (one, other):
+            learner.learn(t, int(arms[k % arms.size]), 0.25 * (k % 4))
 
 
 def _forget(learner: Learner, slot: int, here: Ints) -> None:
@@ -428,11 +463,11 @@ def _check_live(policy: Policy) -> None:
     twin = Bandit.from_state(json.loads(json.dumps(bandit.get_state())))
     added = {10: "d", 30: "a"}
     for k in range(_ROUNDS):
-        for each in (bandit, twin):
+        for player in (bandit, twin):
             if k in added:
-                each.add_arm(added[k])
+                player.add_arm(added[k])
             elif k == 20:
-                each.remove_arm("a")
+                player.remove_arm("a")
         arm, other = step(bandit), step(twin)
         require("a bandit that was saved and restored must decide as the original", arm == other, f"round {bandit.rounds}")
         if policy.first_pulls and k in added:

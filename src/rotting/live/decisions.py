@@ -63,7 +63,7 @@ def id_of(decision: object) -> str:
 class Ids:
     """Makes ids that cannot be guessed, 8 at a time: reading random bytes from the system takes longer than a decision."""
 
-    _SIZE, _MANY = 32, 8  # digits of an id, and ids made at a time
+    _DIGITS_PER_ID, _IDS_AT_ONCE = 32, 8  # digits of an id, and ids made at a time
 
     def __init__(self) -> None:
         self._digits, self._place = "", 0
@@ -72,6 +72,6 @@ class Ids:
         """Return a new id."""
         place = self._place
         if place == len(self._digits):
-            self._digits, place = os.urandom(self._SIZE * self._MANY // 2).hex(), 0
-        end = self._place = place + self._SIZE
+            self._digits, place = os.urandom(self._DIGITS_PER_ID * self._IDS_AT_ONCE // 2).hex(), 0
+        end = self._place = place + self._DIGITS_PER_ID
         return self._digits[place:end]

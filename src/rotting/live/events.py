@@ -45,7 +45,7 @@ _FIELDS: dict[str, frozenset[str]] = {
     "revived": frozenset({"arm"}),
     "forgotten": frozenset({"arm"}),
 }
-_MANY = 1_000  # most rows of one event
+_MAX_ROWS = 1_000  # most rows of one event
 
 
 def learned_many(arms: list[Hashable], which: Ints, rewards: Floats, propensities: Floats | None) -> list[Event]:
@@ -56,8 +56,8 @@ def learned_many(arms: list[Hashable], which: Ints, rewards: Floats, propensitie
         [{'event': 'learned_many', 'arms': ['b'], 'which': [0, 0], 'rewards': [0.5, 2.0], 'propensities': None}]
     """
     events: list[Event] = []
-    for start in range(0, which.size, _MANY):
-        rows = slice(start, start + _MANY)
+    for start in range(0, which.size, _MAX_ROWS):
+        rows = slice(start, start + _MAX_ROWS)
         used, places = np.unique(which[rows], return_inverse=True)
         events.append(
             {

@@ -100,7 +100,7 @@ def _columns(history: object, name: str | None) -> tuple[Mapping[str, Any], bool
     if EXPORTED.issubset(columns):
         return exported_rewards({key: _to_list(key, values) for key, values in columns.items()}, name), True
     if name is not None:
-        raise InvalidValueError("name", "be left out for a history that is no log", name)
+        raise InvalidValueError("name", "be left out for a history that is not a log", name)
     return columns, is_text
 
 

@@ -29,7 +29,11 @@ class MissingZeros:
         by_arm: bool = False,
         done: bool = False,
     ) -> None:
-        self._rewards, self._last, self._differ, self._longest, self._by_arm = rewards, last, differ, longest, by_arm
+        self._rewards = rewards
+        self._last = last
+        self._differ = differ
+        self._longest = longest
+        self._by_arm = by_arm
         self.done = done
         """Whether rewards need no longer be watched."""
 

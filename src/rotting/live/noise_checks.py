@@ -21,7 +21,7 @@ from rotting.problems.noise import Noise, check_kernel, from_json, no_noise
 _MEANS = (-2.5, 0.3, 0.8, 4.0)
 _LARGEST_END = 100.0  # ends of the range of means that are tried: some noises take time in proportion to the mean
 _DRAWS = 20_000  # for each mean
-_FEW = 500  # draws that are repeated
+_REPEATED_DRAWS = 500  # draws that are repeated
 _ALARM = 1e-7  # the largest probability with which a sound noise is refused, for each mean
 _ERRORS = 8.0  # standard errors that the average may be off
 _ROUNDING = 1e-9
@@ -100,11 +100,11 @@ def _check_draws(noise: Noise) -> None:
         digest(noise.draw)  # type: ignore[arg-type]
     fast = with_readable_errors(noise, plain, compiled(plain, checked=True))  # `checked` finds more causes of errors
     draw_plain, fill_plain = (with_readable_errors(noise, each, each) for each in (noise.draw, plain))
-    few = _everywhere(_FEW)
+    few = _everywhere(_REPEATED_DRAWS)
     for mean in _means(noise):
         try:
             value: object = draw_plain(mean, noise.scale, _KEY, 3, 2, 5)
-            first, second = (_sample(fill_plain, noise, mean, _FEW, **few) for _ in range(2))
+            first, second = (_sample(fill_plain, noise, mean, _REPEATED_DRAWS, **few) for _ in range(2))
         except KernelError:
             raise
         except Exception as error:  # noqa: BLE001 - a user's interpreted code can raise anything
@@ -114,7 +114,7 @@ def _check_draws(noise: Noise) -> None:
         same = np.array_equal(first, second, equal_nan=True)
         require("draw must depend on nothing but its arguments", same, f"mean {mean}")
         try:
-            fast_first = _sample(fast, noise, mean, _FEW, **few)
+            fast_first = _sample(fast, noise, mean, _REPEATED_DRAWS, **few)
         except KernelError:
             raise
         except Exception as error:  # noqa: BLE001 - the compiler can raise anything, too
@@ -140,7 +140,7 @@ def _check_places(fill: Callable[..., None], noise: Noise, mean: float, rewards:
     if np.unique(rewards, return_counts=True)[1].max() > 0.9 * rewards.size:
         return  # then 500 rewards could be equal by chance
     for name in ("key", "run", "arm", "clock"):
-        varied = _sample(fill, noise, mean, _FEW, **{name: np.arange(_FEW)})
+        varied = _sample(fill, noise, mean, _REPEATED_DRAWS, **{name: np.arange(_REPEATED_DRAWS)})
         rule = "draw must give key, run, arm and clock to its random numbers"
         require(rule, np.unique(varied).size > 1, f"{name} is not used")
 

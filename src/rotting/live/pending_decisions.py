@@ -40,7 +40,9 @@ from rotting.live.shared_functions import shared
 from rotting.parts.tournament import MANY
 from rotting.policy import Policy, Reason
 
-_FEW = 30  # with this many times as many arms as waiting ones, hiding the waiting ones is faster than listing the others
+_ARMS_PER_WAITING = (
+    30  # with this many times as many arms as waiting ones, hiding the waiting ones is faster than listing the others
+)
 
 
 # --- The rule, compiled around a policy's `explain` ---------------------------------------------------------------------------
@@ -332,7 +334,7 @@ class PendingDecisions:
     def find_candidates(self, learner: Learner, among: Ints | Complement) -> Candidates:
         """Return what `candidates` returns; of many arms, without listing them if the learner can hide the waiting ones."""
         available = among if isinstance(among, Complement) else Complement(among, NOTHING)
-        if available.every.size >= MANY + _FEW * len(self.waiting) and self.by_index and self.new_first:
+        if available.every.size >= MANY + _ARMS_PER_WAITING * len(self.waiting) and self.by_index and self.new_first:
             waiting = available.kept(np.fromiter(self.waiting, np.int64, len(self.waiting)))
             offered = learner.hide(available.every, available.hidden.union(waiting.tolist()))
             if offered is not None:

@@ -19,7 +19,7 @@ from rotting.kernels.nested import flatten, unflatten
 from rotting.kernels.nested import new_state as new_state  # noqa: PLC0414 - part of this module's interface
 from rotting.policy import Policy, small_capacity
 
-_MANY = 1_000  # arms: with more, compiling the functions that add and remove arms pays
+_MANY_ARMS = 1_000  # arms: with more, compiling the functions that add and remove arms pays
 
 
 def first_capacity(policy: Policy, n_arms: int, rounds: int) -> int:
@@ -53,7 +53,7 @@ def _call(policy: Policy, function: Callable[..., None], n_arms: int, *arguments
 
     Functions from outside the library are always interpreted: these ones need not compile.
     """
-    if n_arms >= _MANY and is_own_work(function):
+    if n_arms >= _MANY_ARMS and is_own_work(function):
         guarded_for(function, policy, *arguments, allocates=True)(*arguments)
     else:
         with_readable_errors(policy, function, function)(*arguments)

@@ -7,7 +7,7 @@ import numpy as np
 
 from rotting.common.rules import LARGEST
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.policy import Policy, how_to_accept
+from rotting.policy import Policy, how_to_accept, range_error
 
 
 class RewardRule:
@@ -30,14 +30,8 @@ class RewardRule:
         if type(reward) is float and self.least <= reward <= self.most:  # almost all are: first, since every reward pays for it
             return reward
         value = _check_number(reward, name)
-        low, high = self.low, self.high
-        if not low <= value <= high:
-            raise InvalidValueError(
-                name,
-                f"be in [{low!r}, {high!r}], the range that {self._policy!r} declares",
-                reward,
-                hint=how_to_accept(self._policy, value, value),
-            )
+        if not self.low <= value <= self.high:
+            raise range_error(self._policy, name, reward, how_to_accept(self._policy, value, value))
         return value
 
 

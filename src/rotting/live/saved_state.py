@@ -81,9 +81,11 @@ class StateParts(NamedTuple):
                 pause()
                 arms.append({"arm": arm_to_json(arm), "slot": slot, "retired": retired, "pulls": self.pulls[slot]})
         decisions: list[Any] = []
-        for each in self.decisions:
+        for entry in self.decisions:
             pause()
-            decisions.append(self.early.get(each.key) or [each.key, each.slot, each.round, each.propensity, None, 0, False])
+            decisions.append(
+                self.early.get(entry.key) or [entry.key, entry.slot, entry.round, entry.propensity, None, 0, False]
+            )
         closed: list[Any] = []
         for item in self.closed:
             pause()
@@ -108,8 +110,8 @@ def restore(saved: Any) -> BanditState:
     data = _checked(saved)
     active: dict[Hashable, int] = {}
     retired: dict[Hashable, int] = {}
-    for each in data["arms"]:
-        (retired if each["retired"] else active)[restore_arm(each["arm"])] = each["slot"]
+    for saved_arm in data["arms"]:
+        (retired if saved_arm["retired"] else active)[restore_arm(saved_arm["arm"])] = saved_arm["slot"]
     arms = Arms.restored(data["slots"], active, retired)
     closed = ((id, None if value is None else float(value)) for id, value in data["answers"])  # noqa: A001
     ledger = Ledger(data["max_pending"], closed)
@@ -122,11 +124,11 @@ def restore(saved: Any) -> BanditState:
     state = BanditState(learner, current_rule(data["pending"]), arms, int(data["key"], 16), data["rounds"], ledger, orphans)
     state.missing_zeros = MissingZeros(*data["reporting"])
     pending = state.pending
-    for each in data["arms"]:
-        pending.restore(each["slot"], each["pulls"])
+    for saved_arm in data["arms"]:
+        pending.restore(saved_arm["slot"], saved_arm["pulls"])
     pending.total, pending.number = float(data["rewards"][0]), data["rewards"][1]
-    for each in data["decisions"]:
-        entry = Entry.restored(each)
+    for saved_entry in data["decisions"]:
+        entry = Entry.restored(saved_entry)
         ledger.add(entry)
         if entry.reward is None:
             pending.decided(entry.slot)
@@ -159,12 +161,14 @@ def _from_version_3(state: dict[str, Any]) -> dict[str, Any]:
     """Convert from version 3, which had no ids, but only the number of pending decisions of each arm."""
     decisions: list[list[Any]] = []
     arms: list[dict[str, Any]] = []
-    for each in state["arms"]:
-        for k in range(each["pending"]):
-            propensity = each["propensities"][k] if each["propensities"] else None
+    for saved_arm in state["arms"]:
+        for k in range(saved_arm["pending"]):
+            propensity = saved_arm["propensities"][k] if saved_arm["propensities"] else None
             # The rounds of these decisions are not known: their keys are negative, so that no round has them, oldest first.
-            decisions.append([-1 - len(decisions), each["slot"], state["rounds"], propensity, None, 0, False])
-        arms.append({"arm": each["arm"], "slot": each["slot"], "retired": each["kept"], "pulls": each["pulls"]})
+            decisions.append([-1 - len(decisions), saved_arm["slot"], state["rounds"], propensity, None, 0, False])
+        arms.append(
+            {"arm": saved_arm["arm"], "slot": saved_arm["slot"], "retired": saved_arm["kept"], "pulls": saved_arm["pulls"]}
+        )
     new = {"pending": "shrink", "max_pending": max(10_000, len(decisions)), "rewards": [0.0, 0], "reporting": []}
     new |= {"answers": [], "orphans": []}
     return {**state, **new, "arms": arms, "decisions": decisions}

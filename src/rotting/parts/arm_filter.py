@@ -80,7 +80,7 @@ def _all_pass(p: Any, s: Any, level: float, size: int, shortest: int, longest: i
 def skip_windows(p: Any, s: Any, level: float, size: int, h: int, end: int) -> int:
     """Return a window from h to `end`, such that the bounds of `s.history` show that every arm passes all windows up to it.
 
-    Windows are skipped only from multiples of 8, the size of a block, in strides that double and halve.
+    Windows are skipped only from multiples of `FAN`, the size of a block, in strides that double and halve.
     """
     if size == 1:
         return end

@@ -109,7 +109,7 @@ def eff_update(s: Any, i: int, reward: float) -> None:
             refreshed(s, i, j)
 
 
-# --- The fast choice of the largest index on these windows --------------------------------------------------------------
+# --- The fast choice of the largest index on these windows --------------------------------------------------------------------
 
 
 def tightest_delayed(p: Any, s: Any, level: float, i: int) -> Reason:
@@ -158,7 +158,7 @@ def _root(s: Any, i: int) -> float:
 
 
 def _lower_floor(s: Any, i: int, j: int) -> None:
-    # The width is that of a round not after the next one. Bounds grow with t, so this stays a lower bound.
+    # The level is that of the last choice. Levels never fall, so the bound of window j will not be below this number.
     s.floor[i] = min(s.floor[i], s.grid.mean[i, j] + s.tournament.level[0] / s.grid.root[j])
 
 

@@ -50,7 +50,7 @@ def beta(p: Any, n: int, delta: float) -> float:
 
 @slot
 def units(p: Any, s: Any, i: int) -> float:
-    """Slot: the divisor of the statistic of arm i: the variance of its noise, where `kl` takes it for 1."""
+    """Slot: the number that the statistic of arm i is divided by: the variance of its noise if `kl` assumes a variance of 1."""
     raise NotImplementedError
 
 

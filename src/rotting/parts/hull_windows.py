@@ -1,22 +1,22 @@
 """The exact index `min over h <= N_i of U(S, h)` of RAW-UCB and RAW-klUCB, from the vertices of the hull alone.
 
-Only vertices (`hull.py`) can have the smallest bound. A search looks for bounds of at most `limit`. There is a number
-`square(limit)` such that the bound of a window with h rewards of sum S is above the limit wherever, with x = limit h - S,
+Only vertices (`hull.py`) can have the smallest bound. A search looks for bounds of at most `limit`. A cheap test rules out most
+vertices. Take a window of h rewards with the sum S, and let x = limit h - S. Its bound is above the limit if
 
-    x <= 0    or    x^2 < square h.
+    x <= 0    or    x^2 < square h,
 
-For RAW-UCB, U = S / h + level / sqrt(h), that is `level^2`; for a divergence with `kl(x, y) <= (x - y)^2 / v(y)` it is the
-level times v(limit). The test takes neither a root nor a division. Up to some dozens of vertices all are tested at once, in a
-loop without a branch: mostly none is left, and the search is over.
+where `square` depends on the limit but not on the window. For RAW-UCB, U = S / h + level / sqrt(h), it is `level^2`; for a
+divergence with `kl(x, y) <= (x - y)^2 / v(y)` it is the level times v(limit). The test takes neither a root nor a division. Up
+to some dozens of vertices are tested at once, in a loop without a branch. Mostly all are ruled out, and the search is over.
 
-Else it goes from the newest vertex to the oldest. The means grow with the age of the window, and so does h. Hence all windows
-from a newer vertex, of h and x, to an older one, of h' rewards, have `limit - mean <= x / h`, and are above the limit if
+Otherwise the search goes from the newest vertex to the oldest: h grows, and so does the mean. So if a window has h and x, all
+longer ones have `limit - mean <= x / h`. The bounds of those with up to h' rewards are above the limit if
 
     x <= 0    or    x^2 h' < square h^2.
 
-With h' = N the search is over; on long hulls it leaps over as many vertices as this allows, twice as many after each leap and
-half as many after each failure. What is not ruled out is computed as the definition says. All tests are widened by more than
-their rounding errors, so what is found is the smallest of the vertices' computed bounds.
+If this holds for h' = N, the search is over. On long hulls, the search leaps over as many vertices as this allows: it tries
+twice as many after each leap, and half as many after each failure. What is not ruled out is computed as the definition says.
+All tests are widened by more than their rounding errors, so what is found is the smallest of the vertices' computed bounds.
 
 Lower bounds that one search leaves to the next could skip further vertices, but testing all vertices costs only 10 to 15 ns per
 round, about what it costs to maintain such a bound.
@@ -37,7 +37,7 @@ from rotting.parts.stack_pool import ensure_room
 from rotting.parts.tournament import intercept, root
 from rotting.policy import Reason
 
-_LONG = 96  # number of vertices from which on leaps are faster than testing all
+_MANY_VERTICES = 96  # with at least this many, leaps are faster than testing all
 _MARGIN = 1.0 - 2.0**-40  # more than the roundings of the products in a test
 _TINY = 2.0**-900  # squares below it, which may have lost their digits, rule nothing out
 
@@ -56,9 +56,9 @@ def new_hull_lines(n_arms: int) -> HullLines:
 
 
 def bound(p: Any, level: float, mean: float, h: float, best: float) -> float:
-    """Return the upper bound of a window, or any number that is not below `best` if the bound is not.
+    """Return the upper bound of a window if it is below `best`, else any number that is not below `best`.
 
-    This function and the next two are RAW-UCB's; a policy with other bounds binds its own.
+    This function and the next two are those of RAW-UCB; a policy with other bounds replaces them.
     """
     return mean + window_width(p, level, h, math.sqrt(h))
 
@@ -112,7 +112,7 @@ def search_hull(p: Any, s: Any, level: float, i: int, threshold: float) -> float
     limit = min(best, threshold)
     over_h = square(p, level, limit) * _MARGIN - _TINY
     leap = 1
-    if newest - first >= _LONG:
+    if newest - first >= _MANY_VERTICES:
         leap = 2
     elif _none_is_below(s.hull.start[first:newest], s.hull.high[first:newest], limit, total, over_h, n):
         return best

@@ -47,8 +47,8 @@ def largest_index(p: Any, s: Any, level: float, arms: Ints) -> int:
     leader = first_new(s, arms)
     if leader >= 0:
         return leader
-    # A search that does not settle the choice leaves the leader's line at its index, and a second search of that arm would
-    # settle it. So there are at most K + 1 searches; the limit is for NaN, which is neither above nor below anything.
+    # A search either settles the choice or lowers the leader's line to its index, so that a second search of the same arm would
+    # settle it. So K + 1 searches suffice. The limit stops the loop if a value is NaN, which no comparison settles.
     for _ in range(arms.size + 1):
         leader, before, after = _in_front(p, s, level, arms)
         value = search(p, s, level, leader, max(before, after))
@@ -62,7 +62,8 @@ def largest_index_by_tournament(p: Any, s: Any, level: float, arms: Ints) -> int
 
     The lines must be `intercept_i + level / root_i`.
     """
-    # `admit` is called before a choice among other arms, so their number tells whether these are the ones that play.
+    # The arms in the tournament are those of the last `admit`, which is called before a choice among others. So as many arms as
+    # there are in the tournament are those in it.
     many = arms.size >= MANY and arms.size == s.tournament.winner.size - s.tournament.missing[0] and level_rises(p)
     leader = -1
     if not many:

@@ -1,6 +1,8 @@
 """The scale of the noise, given or estimated: what `sigma` and `sigma="estimate"` mean to a policy.
 
-Neighbouring rewards of an arm have nearly the same mean, however it changes in the long run. So half the mean square of their
+An estimated scale is learned from the differences of an arm's successive rewards. No theorem covers an index with it.
+
+Successive rewards of an arm have nearly the same mean, however it changes in the long run. So half the mean square of their
 differences estimates the variance of the noise. With D_i the sum of the squared differences of arm i and n_i their number, the
 arms are drawn towards the pool of all, which weighs as much as c pairs of their own:
 
@@ -11,8 +13,6 @@ they are all 0, 1. So V is never 0.
 
 The estimate scales with the rewards, if they are 0 or between 1e-100 and 1e100 in size. Larger rewards are refused; the squares
 of much smaller ones are rounded to 0, and no scale is taken to be below 1e-150.
-
-No theorem covers an index with an estimated scale.
 """
 
 import math

@@ -1,13 +1,13 @@
 """Posterior distributions of the arms' means: drawing one value from each, and the probability that an arm's is the largest.
 
-A posterior is two numbers: (a, b) of a Beta distribution, or mean and standard deviation of a Gaussian. Beta posteriors live on
-the scale of the log-odds `ln(x / (1 - x))`, which orders them in the same way, never rounds to 0 or 1, and makes the density
-smooth and log-concave for every a and b.
+A posterior is two numbers, `first` and `second`: a and b of a Beta distribution, or the mean and the standard deviation of a
+Gaussian. Beta posteriors live on the scale of the log-odds `ln(x / (1 - x))`, which orders them in the same way, never rounds
+to 0 or 1, and makes the density smooth and log-concave for every a and b.
 """
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -120,7 +120,7 @@ def thompson(
     return bind_all(roots, {evidence: policy_evidence, pulled: ever_pulled})
 
 
-# --- The probability that one value is the largest ----------------------------------------------------------------------
+# --- The probability that one value is the largest ----------------------------------------------------------------------------
 #
 # It is the integral of f_i times the product of the other arms' F_j. We integrate from left to right, in panels that are short
 # for every density, with a Gauss-Legendre rule in each. The same values of the densities also give the F_j at those points.
@@ -208,84 +208,112 @@ def _mass(kind: int, first: float, second: float, left: float, right: float) -> 
     return total
 
 
+class _Densities(NamedTuple):
+    """The densities of the arms' values, and their integrals up to the current panel."""
+
+    first: Floats  # [K] a of a Beta, or the mean of a Gaussian
+    second: Floats  # [K] b of a Beta, or the standard deviation of a Gaussian
+    left: Floats  # [K] where the density begins to matter
+    right: Floats  # [K] where it ceases to
+    mass: Floats  # [K] integral of the density as `_fall` gives it; 0 for an arm that cannot have the largest value
+    below: Floats  # [K] probability of values before the panel
+    density: Floats  # [K, _ORDER] at the points of the panel
+    share: Floats  # [K, _ORDER] distribution function at the points of the panel
+
+
+def _new_densities(kind: int, posteriors: Floats) -> tuple[_Densities, float]:
+    """Return the densities, and the left end of the one that begins last: smaller values are not the largest."""
+    n = len(posteriors)
+    d = _Densities(
+        first=posteriors[:, 0].copy(),
+        second=posteriors[:, 1].copy(),
+        left=np.empty(n),
+        right=np.empty(n),
+        mass=np.zeros(n),
+        below=np.zeros(n),
+        density=np.zeros((n, _ORDER)),
+        share=np.zeros((n, _ORDER)),
+    )
+    last = 0
+    for k in range(n):
+        d.left[k] = _left_end(kind, d.first[k], d.second[k])
+        if d.left[k] > d.left[last]:
+            last = k
+    if kind == GAUSSIAN:
+        # From here on relative to the arm that begins last: the differences of large means are exact.
+        centre = d.first[last]
+        for k in range(n):
+            d.first[k] -= centre
+            d.left[k] = _left_end(kind, d.first[k], d.second[k])
+    start = d.left[last]
+    for k in range(n):
+        d.right[k] = _right_end(kind, d.first[k], d.second[k])
+        if d.right[k] > start:
+            d.mass[k] = _mass(kind, d.first[k], d.second[k], d.left[k], d.right[k])
+    return d, start
+
+
+def _panel_end(kind: int, d: _Densities, y: float, end: float) -> float:
+    """Return the end of a panel from y on over which every density is easy to integrate."""
+    stop = end
+    for k in range(d.mass.size):
+        if d.mass[k] > 0.0 and y < d.right[k]:
+            begin = max(y, d.left[k])
+            stop = min(stop, begin + _panel(kind, d.first[k], d.second[k], begin))
+    return stop
+
+
+def _advance(kind: int, d: _Densities, k: int, y: float, length: float) -> None:
+    """Write arm k's density and distribution function at the points of a panel, and the probability up to its end."""
+    if d.mass[k] == 0.0 or y >= d.right[k]:
+        for m in range(_ORDER):
+            d.density[k, m], d.share[k, m] = 0.0, 1.0
+        return
+    for m in range(_ORDER):
+        d.density[k, m] = exp(-_fall(kind, d.first[k], d.second[k], y + length * _POINTS[m])) / d.mass[k]
+    before = d.below[k]
+    for m in range(_ORDER):
+        area = 0.0
+        for j in range(_ORDER):
+            area += _AREAS[m, j] * d.density[k, j]
+        d.share[k, m] = max(0.0, before + length * area)
+        d.below[k] += length * _WEIGHTS[m] * d.density[k, m]
+
+
+def _add_panel(d: _Densities, length: float, out: Floats) -> None:
+    """Add to `out` the probability that each arm's value is the largest and lies in the panel."""
+    for m in range(_ORDER):
+        product = 1.0
+        for k in range(out.size):
+            product *= d.share[k, m]
+        if product > 0.0:
+            for k in range(out.size):
+                out[k] += length * _WEIGHTS[m] * d.density[k, m] * (product / d.share[k, m])
+
+
 def probabilities_of_largest(kind: int, posteriors: Floats, out: Floats) -> None:
     """Write into `out` the probability that the value of each of `posteriors` [K, 2] is the largest of all.
 
     Deterministic; the error is below 1e-9. Allocates, unlike `choose` and `update`.
     """
-    n = out.size
-    first, second = posteriors[:, 0].copy(), posteriors[:, 1]
-    left, right, mass, below = np.empty(n), np.empty(n), np.zeros(n), np.zeros(n)
-    top = 0
-    for k in range(n):
-        left[k] = _left_end(kind, first[k], second[k])
-        if left[k] > left[top]:
-            top = k
-    if kind == GAUSSIAN:
-        # From here on relative to the arm that starts last: the differences of large means are exact.
-        centre = first[top]
-        for k in range(n):
-            first[k] -= centre
-            left[k] = _left_end(kind, first[k], second[k])
-    start, y, end = left[top], left[top], left[top]
-    for k in range(n):
+    d, start = _new_densities(kind, posteriors)
+    y, end = start, start
+    for k in range(out.size):
         out[k] = 0.0
-        right[k] = _right_end(kind, first[k], second[k])
-        if right[k] > start:  # else it cannot be the largest
-            mass[k] = _mass(kind, first[k], second[k], left[k], right[k])
-            y, end = min(y, left[k]), max(end, right[k])
-    density, share = np.zeros((n, _ORDER)), np.zeros((n, _ORDER))
+        if d.right[k] > start:
+            y, end = min(y, d.left[k]), max(end, d.right[k])
     while y < end:
-        stop = end
-        for k in range(n):
-            if mass[k] > 0.0 and y < right[k]:
-                begin = max(y, left[k])
-                stop = min(stop, begin + _panel(kind, first[k], second[k], begin))
+        stop = _panel_end(kind, d, y, end)
         length = stop - y
-        if not length > 0.0:  # as above
+        if not length > 0.0:  # too short to go on from y, or NaN
             break
-        for k in range(n):
-            _advance(kind, first[k], second[k], mass[k], y, length, right[k], below, k, density, share)
+        for k in range(out.size):
+            _advance(kind, d, k, y, length)
         if stop > start:
-            for m in range(_ORDER):
-                product = 1.0
-                for k in range(n):
-                    product *= share[k, m]
-                if product > 0.0:
-                    for k in range(n):
-                        out[k] += length * _WEIGHTS[m] * density[k, m] * (product / share[k, m])
+            _add_panel(d, length, out)
         y = stop
     total = 0.0
-    for k in range(n):
+    for k in range(out.size):
         total += out[k]
-    for k in range(n):
+    for k in range(out.size):
         out[k] /= total
-
-
-def _advance(
-    kind: int,
-    first: float,
-    second: float,
-    mass: float,
-    y: float,
-    length: float,
-    right: float,
-    below: Floats,
-    k: int,
-    density: Floats,
-    share: Floats,
-) -> None:
-    """Write arm k's density and distribution function at the points of a panel, and what lies below its end."""
-    if mass == 0.0 or y >= right:
-        for m in range(_ORDER):
-            density[k, m], share[k, m] = 0.0, 1.0
-        return
-    for m in range(_ORDER):
-        density[k, m] = exp(-_fall(kind, first, second, y + length * _POINTS[m])) / mass
-    reached = below[k]
-    for m in range(_ORDER):
-        area = 0.0
-        for j in range(_ORDER):
-            area += _AREAS[m, j] * density[k, j]
-        share[k, m] = max(0.0, reached + length * area)
-        below[k] += length * _WEIGHTS[m] * density[k, m]

@@ -14,7 +14,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import slot
 
-MANY = 32  # arms from which on a tournament is faster than computing every line
+MANY = 32  # with at least this many arms, a tournament is faster than computing every line
 _CLOSE = 1e-9  # relative distance below which rounding could decide
 
 

@@ -153,7 +153,7 @@ def forget(p: Params, s: State, arm: int) -> None:
     forget_discounted(s.discounted, arm)
 
 
-# --- The probability that an arm has the largest f(x, y) ------------------------------------------------------------------
+# --- The probability that an arm has the largest f(x, y) ----------------------------------------------------------------------
 #
 # It is the integral of the arm's density times the product of the other arms' distribution functions. All are tabulated at the
 # same points z = q(k / size), q(u) = u^3 (10 - 15 u + 6 u^2). As q is flat at both ends, functions of k are smooth there even

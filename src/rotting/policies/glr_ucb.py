@@ -61,14 +61,13 @@ class GLRUCB(Policy):
 
     Args:
         delta: chance of a false alarm; 0 is an infinite threshold, a UCB that never forgets. Not to be given with a horizon.
-        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
-            theorem covers that.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": see `rotting.parts.noise_scale`.
         rate: forced exploration: arm a in the rounds with `(t - 1) mod floor(K / rate) = a`. Arms that only rot need none.
         restart: "local" restarts the arm that changed, "global" all arms.
         c: weight of `ln ln` in the index.
         threshold: "practical" or "theory".
         bound: divergence of the index: "gaussian", as above, or "bernoulli", as in the code behind the published curves of
-            GLR-UCB on rotting bandits: the kl-UCB index with the Gaussian test. It is no bound for means outside [0, 1].
+            GLR-UCB on rotting bandits: the kl-UCB index with the Gaussian test. It is not a bound for means outside [0, 1].
         horizon: number of rounds T to tune for: `delta = 1 / sqrt(T)`; 0 for delta as given.
 
     Needs the horizon for its delta; not the number of changes. Made for arms that change with time; on rested arms it has no

@@ -129,7 +129,7 @@ def enlarge(p: Params, s: State, capacity: int) -> State:
     return State(enlarged(s.hull, capacity), s.lines, s.tangents, full=np.zeros(1, np.int64))
 
 
-# --- The bound of a window, and what the search for the smallest needs to know of it --------------------------------------
+# --- The bound of a window, and what the search for the smallest needs to know of it ------------------------------------------
 
 
 def line(p: Params, s: State, level: float, i: int) -> float:
@@ -165,7 +165,7 @@ def search(p: Params, s: State, level: float, i: int, threshold: float) -> float
 
 def slope_at(p: Params, s: State, level: float, i: int, value: float) -> float:
     mean = s.lines.mean[i]
-    if level == 0.0:  # round 1, which is no first pull if there are priors; the bound rises from the mean like a square root
+    if level == 0.0:  # round 1, which is not a first pull if there are priors; the bound rises from the mean like a square root
         return math.inf
     if p.kind != BERNOULLI:
         return float((value - mean) / (2.0 * level))

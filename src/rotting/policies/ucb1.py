@@ -18,8 +18,8 @@ class UCB1(Policy):
     """UCB1: the largest `mean_i + sigma sqrt(2 ln(t) / N_i)` over all rewards ever seen.
 
     Args:
-        sigma: sub-Gaussian scale of the rewards; `sigma = 0.5` gives the usual form for rewards in [0, 1]. Or "estimate":
-            learned from the differences of an arm's successive rewards. No theorem covers that.
+        sigma: sub-Gaussian scale of the rewards; `sigma = 0.5` gives the usual form for rewards in [0, 1]. Or "estimate": see
+            `rotting.parts.noise_scale`.
 
     Needs to know sigma, or estimates it, and nothing else; there is nothing to tune. Never forgets: not sound for rested nor
     for restless rotting, with linear regret once an arm that led has worn out.

@@ -304,12 +304,12 @@ class ByArm(Noise):
         listed = tuple(from_json(each) if isinstance(each, dict) else each for each in noises)
         if not listed:
             raise InvalidValueError("noises", "hold one noise for each arm", listed, got="none")
-        for each in listed:
-            if not isinstance(each, Noise) or isinstance(each, ByArm):
-                raise no_noise(each)
-            if type(each) is not type(listed[0]):
+        for noise in listed:
+            if not isinstance(noise, Noise) or isinstance(noise, ByArm):
+                raise no_noise(noise)
+            if type(noise) is not type(listed[0]):
                 raise InvalidTypeError(
-                    "noises", "be of one kind", listed, got=f"{type(listed[0]).__name__} and {type(each).__name__}"
+                    "noises", "be of one kind", listed, got=f"{type(listed[0]).__name__} and {type(noise).__name__}"
                 )
         object.__setattr__(self, "noises", listed)
 
@@ -361,7 +361,7 @@ class ByArm(Noise):
 
 
 def no_noise(value: object) -> InvalidTypeError:
-    """Return the error for an object that is no noise."""
+    """Return the error for an object that is not a noise."""
     hint = "; its class must inherit from rotting.kit.Noise" if hasattr(value, "draw") and not isinstance(value, type) else ""
     return InvalidTypeError("noise", "be a noise such as Gaussian(1.0)", value, hint=hint)
 
@@ -388,8 +388,8 @@ def check_kernel(noise: Noise) -> None:
             noise,
             hint=", whose draw gets 0.0",
         )
-    for each in np.ravel(noise.scale).tolist() if isinstance(noise.scale, tuple | np.ndarray) else [noise.scale]:
-        FINITE.check(f"{kind}.scale", each)
+    for value in np.ravel(noise.scale).tolist() if isinstance(noise.scale, tuple | np.ndarray) else [noise.scale]:
+        FINITE.check(f"{kind}.scale", value)
 
 
 _ARGUMENTS = tuple(signature(Noise.draw).parameters)
@@ -402,11 +402,11 @@ def known_kinds() -> dict[str, type[Noise]]:
     """
     found: dict[str, type[Noise]] = {}
     classes = Noise.__subclasses__()
-    for each in classes:
-        classes += each.__subclasses__()
-        is_taken = each.__name__ in found and found[each.__name__].__module__.startswith("rotting.")
-        if each is not _Parametric and not is_taken:
-            found[each.__name__] = each
+    for kind in classes:
+        classes += kind.__subclasses__()
+        is_taken = kind.__name__ in found and found[kind.__name__].__module__.startswith("rotting.")
+        if kind is not _Parametric and not is_taken:
+            found[kind.__name__] = kind
     return found
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from rotting.common.arrays import Ints
 from rotting.common.html_parts import block
 from rotting.common.rules import LARGEST, nonnegative_int, positive_int
+from rotting.common.short_numbers import plural
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import digest, plain_function
 from rotting.kernels.refusals import check_arguments
@@ -380,7 +381,7 @@ class Problem:
 
     def _repr_html_(self) -> str:
         length = "no horizon" if self.horizon is None else f"horizon {self.horizon:,}"
-        arms = f"{self.n_arms:,} arm{'s' * (self.n_arms > 1)}"
+        arms = plural(self.n_arms, "arm")
         late = "" if self.delay is None else f", {self.delay!r}"
         note = f"{self.kind}, {arms}, {length}, {self.noise!r}{late}; {drawn_means(self)}"
         return block(self.name or "Problem", draw_means(self), note=note)

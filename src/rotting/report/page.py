@@ -10,6 +10,7 @@ from importlib import resources
 from types import MappingProxyType
 
 from rotting.common.curve_styles import COLOURS
+from rotting.common.short_numbers import plural
 from rotting.display.figures import Figure
 from rotting.display.tables import Column, FormattedTable
 from rotting.errors import MissingExtraError
@@ -28,7 +29,7 @@ PAPER = "(paper)"  # in a column's head: its numbers are the paper's
 SHOWN = ("words", "quantity", "measured", "region", "marked verdict")  # the columns of the ledger
 FULL = "full size"
 NOT_WITH_HOLM = "Undecided with Holm's correction."
-LONG = 32  # cells with more characters may be wrapped
+LONG_CELL = 32  # cells with more characters may be wrapped
 
 
 def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim] = MappingProxyType({})) -> str:
@@ -39,7 +40,7 @@ def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim
         about: what the page says about itself.
         full: claims of the full-size report, shown beside those of this one.
     """
-    scripts = [_script(_plotly()), _script(_own("charts.js")), _script(_own("ledger.js"))]
+    scripts = [_script(_plotly()), _script(_file("charts.js")), _script(_file("ledger.js"))]
     body = [
         '<a class="skip" href="#main">Skip to the content</a>',
         _header(sections, about),
@@ -60,13 +61,13 @@ def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim
         '<meta name="color-scheme" content="light dark">',
         f"<title>{escape(about.title)}</title>",
         '<link rel="icon" href="data:,">',
-        f"<style>{_colours()}{_own('style.css')}</style>",
+        f"<style>{_colours()}{_file('style.css')}</style>",
     ]
     lines = ["<!DOCTYPE html>", '<html lang="en-GB">', "<head>", *head, "</head>", "<body>", *body, "</body>", "</html>"]
     return "\n".join(lines) + "\n"
 
 
-# --- Scripts and styles -----------------------------------------------------------------------------------------
+# --- Scripts and styles -------------------------------------------------------------------------------------------------------
 
 
 def _plotly() -> str:
@@ -78,7 +79,7 @@ def _plotly() -> str:
     return source
 
 
-def _own(name: str) -> str:
+def _file(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text("utf-8")
 
 
@@ -99,7 +100,7 @@ def _colours() -> str:
     return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root:not(.printing){{{dark}}}}}\n"
 
 
-# --- The parts of the page -----------------------------------------------------------------------------------
+# --- The parts of the page ----------------------------------------------------------------------------------------------------
 
 
 def _paragraphs(texts: Sequence[str]) -> str:
@@ -154,8 +155,7 @@ def _places(sections: Sequence[Section]) -> str:
 
 def _header(sections: Sequence[Section], about: About) -> str:
     when = f'<time datetime="{about.date.isoformat()}">{_date(about)}</time>'
-    experiments = f"{len(sections)} experiment{'s' if len(sections) != 1 else ''}"
-    line = f"made on {when} · {experiments} · {_duration(about.seconds)} · seed {about.seed}"
+    line = f"made on {when} · {plural(len(sections), 'experiment')} · {_duration(about.seconds)} · seed {about.seed}"
     games = _notes([about.games_text]) if about.kept else _paragraphs([about.games_text])
     words = f'<h1>{escape(about.title)}</h1><p class="meta">{line}</p>{_paragraphs(about.paragraphs)}{games}'
     return f"<header>{words}{_opening(sections, about)}</header>"
@@ -341,7 +341,7 @@ def _links(name: str, kinds: Sequence[str]) -> str:
     return f'<p class="files">Files: {links}</p>'
 
 
-# --- Figures -------------------------------------------------------------------------------------------------
+# --- Figures ------------------------------------------------------------------------------------------------------------------
 
 
 def _figure(section: str, figure: Figure, level: int = 3) -> str:
@@ -377,7 +377,7 @@ def _figure(section: str, figure: Figure, level: int = 3) -> str:
     )
 
 
-# --- Tables --------------------------------------------------------------------------------------------------
+# --- Tables -------------------------------------------------------------------------------------------------------------------
 
 
 def _table(section: str, name: str, table: FormattedTable) -> str:
@@ -409,13 +409,13 @@ def _class(names: str) -> str:
 def _cell(k: int, column: Column, row: Mapping[str, object]) -> str:
     text = column.write(dict(row))
     is_interval = " [" in text and text.endswith("]")
-    has = {"paper": PAPER in column.head, "interval": is_interval, "long": not is_interval and len(text) > LONG}
+    has = {"paper": PAPER in column.head, "interval": is_interval, "long": not is_interval and len(text) > LONG_CELL}
     attribute = _class(" ".join(name for name, given in has.items() if given))
     shown = _breakable(text) if is_interval else escape(text)
     return f"<td{attribute}>{shown}</td>" if k else f'<th scope="row"{attribute}>{shown}</th>'
 
 
-# --- The end -------------------------------------------------------------------------------------------------
+# --- The end ------------------------------------------------------------------------------------------------------------------
 
 
 def _colophon(about: About) -> str:

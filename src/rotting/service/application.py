@@ -123,7 +123,7 @@ class Application:
         self._committer: Committer
         self._ticking: asyncio.Task[None]
 
-    # --- Start and stop ---------------------------------------------------------------------------------------------------
+    # --- Start and stop -------------------------------------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         self._committer = Committer(self.host, self._written)
@@ -196,7 +196,7 @@ class Application:
         self._metrics.commit_events.observe(len(batch.events))
         self.broadcast.publish(batch)
 
-    # --- Requests ---------------------------------------------------------------------------------------------------------
+    # --- Requests -------------------------------------------------------------------------------------------------------------
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to a request, or to the lifespan events of the server."""

@@ -209,7 +209,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Send a problem document for a request that is not HTTP."""
         self._refuse(broken_rule("bad-request", "request", "be HTTP/1.1", got="something else"))
 
-    # --- Reading ----------------------------------------------------------------------------------------------------------
+    # --- Reading --------------------------------------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
         """Parse received bytes as long as there is room for requests."""
@@ -257,7 +257,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         self._in_head = True
 
-    # --- Writing ----------------------------------------------------------------------------------------------------------
+    # --- Writing --------------------------------------------------------------------------------------------------------------
 
     def on_response_complete(self) -> None:
         """Parse the next pipelined requests, or wait for the next request."""

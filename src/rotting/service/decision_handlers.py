@@ -7,6 +7,7 @@ from typing import Any
 
 from rotting.errors import InvalidValueError
 from rotting.live.decisions import Decision, Outcome
+from rotting.policy import range_error
 from rotting.service import messages as m
 from rotting.service import overview
 from rotting.service.bandits import Bandits
@@ -195,7 +196,7 @@ def _check_range(hosted: Hosted, reward: float, field: str) -> None:
     policy = hosted.bandit.policy
     low, high = policy.reward_range or (-math.inf, math.inf)
     if not low <= reward <= high:
-        raise InvalidValueError(field, f"be in [{low!r}, {high!r}], the range that {policy!r} declares", reward)
+        raise range_error(policy, field, reward)
 
 
 def _results(ids: list[str], outcomes: list[Outcome]) -> Response:

@@ -15,7 +15,10 @@ class EventStreams:
     """Streams the events of a broadcast to clients until they disconnect, their token is revoked, or `stopping` is set."""
 
     def __init__(self, bandits: Bandits, broadcast: Broadcast, admission: Admission, stopping: asyncio.Event) -> None:
-        self._bandits, self._broadcast, self._admission, self._stopping = bandits, broadcast, admission, stopping
+        self._bandits = bandits
+        self._broadcast = broadcast
+        self._admission = admission
+        self._stopping = stopping
 
     async def stream(self, request: Request, send: Send) -> None:
         """Send events as they happen, until the client disconnects or the service stops."""
@@ -36,8 +39,8 @@ class EventStreams:
                 await _forward(reader, send, ends, lambda: self._admission.still_admits(request))
             finally:
                 readers.discard(reader)
-                for each in ends:
-                    each.cancel()
+                for end in ends:
+                    end.cancel()
         await send({"type": "http.response.body", "body": b""})
 
 

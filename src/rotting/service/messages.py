@@ -24,7 +24,7 @@ _IdempotencyKey = Annotated[str, Meta(min_length=1, max_length=200)]
 _Reward = Annotated[float, Meta(ge=-1e100, le=1e100)]
 
 
-# --- Bandits ----------------------------------------------------------------------------------------------------------------
+# --- Bandits ------------------------------------------------------------------------------------------------------------------
 
 
 class NewBandit(Struct, forbid_unknown_fields=True):
@@ -81,7 +81,7 @@ class ArchiveResponse(Struct):
     archived: bool
 
 
-# --- Decisions and rewards --------------------------------------------------------------------------------------------------
+# --- Decisions and rewards ----------------------------------------------------------------------------------------------------
 
 
 class DecisionRequest(Struct, forbid_unknown_fields=True):
@@ -170,7 +170,7 @@ class ExpirationResponse(Struct):
     more: bool = False  # whether decisions older than `older_than_rounds` may be left: send the same request again
 
 
-# --- Arms -------------------------------------------------------------------------------------------------------------------
+# --- Arms ---------------------------------------------------------------------------------------------------------------------
 
 
 class ArmRequest(Struct, forbid_unknown_fields=True):
@@ -201,7 +201,7 @@ class ExplainResponse(Struct):
     arms: list[ArmReason]
 
 
-# --- The log and the dashboard ----------------------------------------------------------------------------------------------
+# --- The log and the dashboard ------------------------------------------------------------------------------------------------
 
 
 class LogEvent(Struct):

@@ -98,7 +98,10 @@ class ArmTotals:
 
     def __init__(self, name: Hashable, number: int = -1) -> None:
         self.name, self.number = name, number  # -1 if the arm was never chosen
-        self.plays, self.rewards, self.lost, self.total = 0, 0, 0, 0.0
+        self.plays = 0
+        self.rewards = 0
+        self.lost = 0
+        self.total = 0.0
 
     @property
     def mean(self) -> float | None:
@@ -226,7 +229,7 @@ class RewardBuckets:
         self._bucket(round).lost += 1
         self.arms[arm].lost += 1
 
-    # --- Results ----------------------------------------------------------------------------------------------------------
+    # --- Results --------------------------------------------------------------------------------------------------------------
 
     def most_chosen(self, count: int) -> list[int]:
         """Return the numbers of the arms that were chosen most, the most frequent first."""

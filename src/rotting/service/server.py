@@ -63,8 +63,8 @@ def bind_sockets(host: str, port: int) -> list[socket.socket]:
                 found[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             found[-1].bind(address)
     except OSError as error:
-        for each in found:
-            each.close()
+        for bound in found:
+            bound.close()
         why = f": {os.strerror(error.errno or 0)}"
         if error.errno == errno.EADDRNOTAVAIL:
             raise InvalidValueError("host", "be an address of this machine", host, hint=why) from error
@@ -136,8 +136,8 @@ class Service:
                 say=say,
             )
         except BaseException:
-            for each in self._sockets:
-                each.close()
+            for bound in self._sockets:
+                bound.close()
             raise
         self.application.gauges |= {
             "connections_refused": lambda: self._guard.refused,
@@ -171,8 +171,8 @@ class Service:
             try:
                 await server.serve(self._sockets)
             finally:
-                for each in helpers:
-                    each.cancel()
+                for helper in helpers:
+                    helper.cancel()
 
     async def _end(self, server: uvicorn.Server, stop: asyncio.Event) -> None:
         await stop.wait()
@@ -215,8 +215,8 @@ def serve(path: str | PathLike[str], settings: ServiceSettings, say: Callable[[s
             with suppress(OSError):  # standard error was closed
                 say(f"{name}: finishing running requests, then saving")
 
-        for each in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(each, end, each.name)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, end, number.name)
         if hasattr(signal, "SIGHUP"):
             loop.add_signal_handler(signal.SIGHUP, service.application.reload)
 
@@ -228,9 +228,9 @@ def serve(path: str | PathLike[str], settings: ServiceSettings, say: Callable[[s
             say(f"serving {count} bandits of {path} at {scheme}://{shown}:{service.port}, {who}")
 
         await service.run(ready, stop)
-        for each in (signal.SIGTERM, signal.SIGINT):  # a second signal must not change how the process ends
-            loop.remove_signal_handler(each)
-            signal.signal(each, signal.SIG_IGN)
+        for number in (signal.SIGTERM, signal.SIGINT):  # a second signal must not change how the process ends
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_IGN)
         with suppress(OSError):
             say(f"saved {path}")
 

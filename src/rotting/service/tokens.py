@@ -59,9 +59,9 @@ def _digest(token: bytes) -> bytes:
 def checked_scopes(scopes: Iterable[str]) -> list[str]:
     """Return the scopes in the order of `SCOPES`, without duplicates."""
     given = list(scopes)
-    for each in given:
-        if each not in SCOPES:
-            raise InvalidValueError("scopes", f"be among {', '.join(SCOPES)}", each)
+    for scope in given:
+        if scope not in SCOPES:
+            raise InvalidValueError("scopes", f"be among {', '.join(SCOPES)}", scope)
     if not given:
         raise InvalidValueError("scopes", "hold at least one scope", given, got="none")
     return [each for each in SCOPES if each in given]
@@ -70,9 +70,9 @@ def checked_scopes(scopes: Iterable[str]) -> list[str]:
 def checked_bandits(bandits: Iterable[str]) -> tuple[str, ...]:
     """Return the names of bandits, or prefixes that end in `*`, after a check."""
     given = tuple(bandits)
-    for each in given:
-        if not _PATTERN.fullmatch(each):
-            raise InvalidValueError("bandits", "be names of bandits, or prefixes that end in *", each)
+    for name in given:
+        if not _PATTERN.fullmatch(name):
+            raise InvalidValueError("bandits", "be names of bandits, or prefixes that end in *", name)
     return given
 
 

@@ -71,7 +71,7 @@ def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
 
     The ratio of each problem is above the low end of the interval, at 95 % for each. The smallest ratio is below the high end,
     at 95 % for all problems together (Bonferroni). So all ratios are above 1 if the low end is, and some ratio is below 1 if
-    the high end is. (A jackknife of the smallest ratio is no option: the smallest of many noisy ratios is biased downwards.) If
+    the high end is. (A jackknife of the smallest ratio would not do: the smallest of many noisy ratios is biased downwards.) If
     the ratio of a problem is undefined, as in `mean_ratio`, so is the smallest.
 
     Args:
@@ -298,9 +298,9 @@ def quotient_of(upper: Interval, lower: Interval) -> Interval:
         Interval(mean=3.0, low=1.5, high=6.0)
     """
     quotient = upper.mean / lower.mean
-    for each in (upper, lower):
-        if isinstance(each, NoInterval):
-            return NoInterval(quotient, each.reason)
+    for interval in (upper, lower):
+        if isinstance(interval, NoInterval):
+            return NoInterval(quotient, interval.reason)
     ends = [
         (math.log(each.mean / (each.low or math.nan)), math.log((each.high or math.nan) / each.mean)) for each in (upper, lower)
     ]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def merged(results: "Sequence[Result]") -> "Result":
     """Return one result of several; `Result.merge` documents which can be merged."""
     first = results[0]
-    for each in results:
-        _check_same_games(first, each)
+    for result in results:
+        _check_same_games(first, result)
     by_policies = [[each for each in results if each.policies == some] for some in dict.fromkeys(r.policies for r in results)]
     return _join_policies([_join_runs(group) for group in by_policies])
 
@@ -82,10 +82,10 @@ def _join_policies(results: "Sequence[Result]") -> "Result":
     """Return one result of several with the same runs."""
     first, *others = results
     policies = [policy for each in results for policy in each.policies]
-    for each in others:
-        if _runs_text(each) != _runs_text(first):
-            got = f"{_runs_text(first)} and {_runs_text(each)}"
-            raise InvalidValueError("results of different policies", "hold the same runs", each.first_run, got=got)
+    for other in others:
+        if _runs_text(other) != _runs_text(first):
+            got = f"{_runs_text(first)} and {_runs_text(other)}"
+            raise InvalidValueError("results of different policies", "hold the same runs", other.first_run, got=got)
     for policy in policies:
         if others and policies.count(policy) > 1:
             raise InvalidValueError("results", "have equal policies or none in common", policy, hint=" in two of them")

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from rotting.engines.round_record import check_size
 from rotting.engines.task import Game, Setting, unsupported_feature
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
-from rotting.policy import Policy, check_policies, how_to_accept
+from rotting.policy import Policy, check_policies, horizon_error, how_to_accept, range_error
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.families import family_key
 from rotting.problems.noise import Noiseless
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from rotting.problems.mean_table import Means
 
 _CHECKPOINTS = 200  # enough for a smooth curve
-RECORDS = ("arms", "rewards")
+Record = Literal["arms", "rewards"]
+RECORDS: tuple[Record, ...] = get_args(Record)
 """What can be recorded of every round."""
 
 
@@ -49,7 +50,7 @@ class Simulation:
     seed: int = 0
     checkpoints: Iterable[int] | None = None
     first_run: int = 0
-    record: str | Sequence[str] = ()
+    record: Record | Sequence[Record] = ()
 
     @property
     def one_problem(self) -> Problem:
@@ -133,8 +134,8 @@ def plan(simulation: Simulation) -> Plan:
     horizon = problem.resolve_horizon(simulation.horizon)
     if family is not None and family.max_horizon is not None and horizon > family.max_horizon:
         raise InvalidValueError("horizon", f"be at most {family.max_horizon}, that of {family!r}", horizon)
-    for each in policies:
-        _check_fit(each, problem, horizon, family)
+    for policy in policies:
+        _check_fit(policy, problem, horizon, family)
     given = simulation.checkpoints
     checkpoints = _default_checkpoints(horizon) if given is None else _check_checkpoints(given, horizon)
     first_run = nonnegative_int("first_run", simulation.first_run)
@@ -149,10 +150,10 @@ def plan(simulation: Simulation) -> Plan:
 def _check_record(record: object) -> tuple[str, ...]:
     """Return the records that are asked for, in the order of `RECORDS`."""
     asked = list(record) if isinstance(record, Sequence) and not isinstance(record, str) else [record]
-    for each in asked:
-        if each not in RECORDS:
-            hint = suggest(each, RECORDS) if isinstance(each, str) else ""
-            raise InvalidValueError("record", f"be {' or '.join(map(repr, RECORDS))}, or both", each, hint=hint)
+    for name in asked:
+        if name not in RECORDS:
+            hint = suggest(name, RECORDS) if isinstance(name, str) else ""
+            raise InvalidValueError("record", f"be {' or '.join(map(repr, RECORDS))}, or both", name, hint=hint)
     return tuple(name for name in RECORDS if name in asked)
 
 
@@ -171,20 +172,11 @@ def _check_checkpoints(checkpoints: Iterable[int], horizon: int) -> Ints:
 def _check_fit(policy: Policy, problem: Problem, horizon: int, family: ProblemFamily | None) -> None:
     """Refuse a game longer than the policy is tuned for, or rewards outside the range it declares."""
     if policy.max_rounds is not None and horizon > policy.max_rounds:
-        raise InvalidValueError(
-            "horizon",
-            f"be at most {policy.max_rounds}, which {policy!r} is tuned for",
-            horizon,
-            hint="; rotting.doubling(policy) plays without a horizon",
-        )
+        raise horizon_error(policy, "horizon", horizon)
     if policy.reward_range is not None:
         low, high = policy.reward_range
         unknown = family is not None and problem.noise == Noiseless()
         least, most = (-math.inf, math.inf) if unknown else problem.reward_bounds(horizon)
         if not low <= least <= most <= high:
-            raise InvalidValueError(
-                "rewards",
-                f"be in [{low!r}, {high!r}], the range that {policy!r} declares",
-                problem.noise,
-                hint=f" noise, whose rewards lie in [{least!r}, {most!r}]{how_to_accept(policy, least, most)}",
-            )
+            hint = f" noise, whose rewards lie in [{least!r}, {most!r}]{how_to_accept(policy, least, most)}"
+            raise range_error(policy, "rewards", problem.noise, hint)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.html_parts import Line, block, drawing, row
+from rotting.display.figures import Band
 from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidTypeError
 from rotting.policy import Policy, labels_of
@@ -21,7 +22,7 @@ from rotting.simulation.result_arrays import checked_fields, same_bits
 from rotting.simulation.result_files import read_result, settings_of, write_result
 from rotting.simulation.result_plots import plot_result
 from rotting.simulation.result_tables import difference_table, regret_frame, regret_table
-from rotting.simulation.selection import numbered, select
+from rotting.simulation.selection import Labels, numbered, select
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,9 +138,9 @@ class Result:
             >>> Result.merge(*shards, other) == rotting.simulate([one, two], problem, runs=8)
             True
         """
-        for each in others:
-            if not isinstance(each, Result):
-                raise InvalidTypeError("others", "be results, passed one by one", each)
+        for other in others:
+            if not isinstance(other, Result):
+                raise InvalidTypeError("others", "be results, passed one by one", other)
         return merged([self, *others])
 
     @property
@@ -163,7 +164,7 @@ class Result:
         name = self.problem.get("name")
         return str(name) if name else f"{self.problem.get('kind', 'unnamed')} problem, {self.pulls.shape[2]} arms"
 
-    def table(self, labels: "str | Sequence[str] | None" = None) -> FormattedTable:
+    def table(self, labels: Labels = None) -> FormattedTable:
         """Return the regret at the horizon per policy: mean, 95 % interval, 10 % and 90 % quantiles, speed.
 
         The rows have the keys `policy`, `mean`, `low`, `high`, `reason` (why there is no interval, or None), `q10`, `q90` and
@@ -192,7 +193,7 @@ class Result:
         head, *notes = table.lines
         return block(head, row(f"<div>{replace(table, lines=tuple(notes))._repr_html_()}</div>", picture))
 
-    def differences(self, baseline: "Policy | str | int", labels: "str | Sequence[str] | None" = None) -> FormattedTable:
+    def differences(self, baseline: "Policy | str | int", labels: Labels = None) -> FormattedTable:
         """Return the regret of every other policy at the horizon minus that of the baseline, run by run.
 
         In a run both policies get the same rewards, so much of the noise cancels: compare policies by these intervals.
@@ -241,10 +242,10 @@ class Result:
         path: str | Path | None = None,
         log: bool = False,
         bounds: "bool | Problem" = False,
-        labels: "str | Sequence[str] | None" = None,
+        labels: Labels = None,
         legend: bool | str = True,
         title: str | None = None,
-        band: str | None = "quantiles",
+        band: Band | None = "quantiles",
         log_y: bool = False,
     ) -> "Axes":
         """Draw each policy's mean regret over the rounds, and the band from 10 % to 90 % of its runs.

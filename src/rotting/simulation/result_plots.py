@@ -1,16 +1,15 @@
 """The plot of a result: its curves, the bounds that apply, and the caption."""
 
 import json
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rotting.common.statistics import what_runs_can_miss
-from rotting.display.figures import BANDS
+from rotting.display.figures import BANDS, Band
 from rotting.display.plots import plot_regret
 from rotting.errors import InvalidValueError
 from rotting.problems import Problem
 from rotting.problems.oracle import regret_against
-from rotting.simulation.selection import chosen_labels
+from rotting.simulation.selection import Labels, chosen_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
 def plot_result(
     result: "Result",
     bounds: bool | Problem,
-    labels: str | Sequence[str] | None,
+    labels: Labels,
     title: str | None,
-    band: str | None,
+    band: Band | None,
     **look: Any,
 ) -> "Axes":
     """Draw the regret of a result; `Result.plot` documents the arguments, and `look` are those of `plot_regret`."""
@@ -44,7 +43,7 @@ def plot_result(
     return plot_regret(named, result.checkpoints, result.regret, title, caption, bounds=drawn, band=band, **look)
 
 
-def _caption(result: "Result", band: str | None, about_bounds: str) -> str:
+def _caption(result: "Result", band: Band | None, about_bounds: str) -> str:
     """Return what the plot shows, and what its regret is measured against."""
     drawn = "A single run"
     if result.runs > 1:

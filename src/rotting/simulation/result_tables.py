@@ -19,7 +19,7 @@ from rotting.display.tables import (
 from rotting.errors import InvalidValueError, MissingExtraError
 from rotting.policy import Policy
 from rotting.problems.oracle import regret_against
-from rotting.simulation.selection import chosen_labels, find_policy
+from rotting.simulation.selection import Labels, chosen_labels, find_policy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,7 @@ def _notes(result: "Result") -> tuple[str, ...]:
     return (*against, *([what_runs_can_miss(result.runs)] if result.runs > 1 else []))
 
 
-def regret_table(result: "Result", labels: str | Sequence[str] | None) -> FormattedTable:
+def regret_table(result: "Result", labels: Labels) -> FormattedTable:
     """Return the regret at the horizon per policy; `Result.table` documents the columns."""
     rows = []
     for label, regret, speed in zip(chosen_labels(result, labels), result.regret[:, :, -1], result.us_per_round, strict=True):
@@ -68,7 +68,7 @@ def regret_table(result: "Result", labels: str | Sequence[str] | None) -> Format
     return FormattedTable(_heading(result), columns, rows, notes=_notes(result))
 
 
-def difference_table(result: "Result", baseline: Policy | str | int, labels: str | Sequence[str] | None) -> FormattedTable:
+def difference_table(result: "Result", baseline: Policy | str | int, labels: Labels) -> FormattedTable:
     """Return the regret of every other policy minus that of the baseline; `Result.differences` documents the columns."""
     base, named, final = find_policy(result, "baseline", baseline), chosen_labels(result, labels), result.regret[:, :, -1]
     if len(named) < 2:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from rotting.policy import Policy
 
 if TYPE_CHECKING:
     from rotting.simulation.result import Result
+
+Labels = Literal["full"] | Sequence[str] | None
+"""Labels of policies in tables and plots: short ones for None, with all parameters for "full", or one text per policy."""
 
 
 def select(
@@ -29,9 +32,9 @@ def select(
     if checkpoints is not None and not isinstance(checkpoints, Iterable):
         raise InvalidTypeError("checkpoints", "be a list of rounds", checkpoints)
     marks = result.checkpoints.tolist() if checkpoints is None else [*checkpoints, result.horizon]
-    for each in marks:
-        if each not in result.checkpoints:
-            raise InvalidValueError("checkpoints", "be among those of this result", each)
+    for mark in marks:
+        if mark not in result.checkpoints:
+            raise InvalidValueError("checkpoints", "be among those of this result", mark)
     places = np.searchsorted(result.checkpoints, np.unique(marks))
     own = slice(which.start - result.first_run, which.stop - result.first_run)
     return replace(
@@ -80,9 +83,9 @@ def find_policy(result: "Result", name: str, given: Policy | str | int) -> int:
     """
     policies = result.policies
     if isinstance(given, str):
-        for each in (result.labels, result.full_labels):
-            if given in each:
-                return each.index(given)
+        for known in (result.labels, result.full_labels):
+            if given in known:
+                return known.index(given)
         hint = suggest(given, [*result.labels, *result.full_labels]) or f"; known: {', '.join(result.labels)}"
         raise InvalidValueError(name, "be a policy of this result", given, hint=hint)
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
@@ -95,7 +98,7 @@ def find_policy(result: "Result", name: str, given: Policy | str | int) -> int:
     return policies.index(given)
 
 
-def chosen_labels(result: "Result", given: str | Sequence[str] | None) -> tuple[str, ...]:
+def chosen_labels(result: "Result", given: Labels) -> tuple[str, ...]:
     """Return the short labels by default, the full ones for "full", or the given texts, one per policy."""
     if given is None:
         return result.labels
@@ -111,10 +114,10 @@ def chosen_labels(result: "Result", given: str | Sequence[str] | None) -> tuple[
 def numbered(labels: Sequence[str]) -> tuple[str, ...]:
     """Return labels that differ: of equal ones, all but the first get a number."""
     numbered: list[str] = []
-    for each in labels:
-        label, copy = each, 1
+    for wanted in labels:
+        label, copy = wanted, 1
         while label in numbered:
             copy += 1
-            label = f"{each} ({copy})"
+            label = f"{wanted} ({copy})"
         numbered.append(label)
     return tuple(numbered)

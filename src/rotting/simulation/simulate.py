@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,14 +25,18 @@ from rotting.engines.threads import Threads
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
-from rotting.simulation.plan import Plan, Simulation, plan
+from rotting.simulation.plan import Plan, Record, Simulation, plan
 from rotting.simulation.result import Result
 from rotting.simulation.result_arrays import mean_time
 
 if TYPE_CHECKING:
     from distributed import Client
 
-_ENGINES = ("threads", "cuda", "dask", "auto")
+EngineName = Literal["threads", "cuda", "dask", "auto"]
+AnyEngine: TypeAlias = "EngineName | Client | Engine"
+"""What plays the games: the name of an engine, a Dask client, or an engine such as `rotting.engines.dask.connect` returns."""
+
+_ENGINES: tuple[str, ...] = get_args(EngineName)
 _ROUNDS_FOR_A_GPU = 2 * 10**8  # for each worker, which would take it half a minute
 _RUNS_FOR_A_GPU = 1_000  # since a single thread of a GPU is slow
 _POLL_SECONDS = 0.5  # between two checks for chunks that other processes have finished
@@ -48,7 +52,7 @@ def default_workers() -> int:
 def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> Engine:
     threads = default_workers() if workers is None else positive_int("workers", workers)
     if "distributed" in sys.modules and isinstance(engine, sys.modules["distributed"].Client):
-        from rotting.engines.dask import Dask  # noqa: PLC0415 (an extra)
+        from rotting.engines.dask import Dask  # noqa: PLC0415 - an extra
 
         return Dask(engine)
     if not isinstance(engine, str) and hasattr(engine, "play"):  # as `rotting.engines.dask.connect` returns it
@@ -57,14 +61,14 @@ def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> 
         rule = f"be one of {', '.join(_ENGINES)}, or a dask.distributed.Client"
         raise InvalidValueError("engine", rule, engine, hint=suggest(str(engine), _ENGINES))
     if engine == "dask":
-        from rotting.engines.dask import connect  # noqa: PLC0415 (an extra)
+        from rotting.engines.dask import connect  # noqa: PLC0415 - an extra
 
         return connect(workers=threads)
     if engine == "cuda" or (engine == "auto" and _is_worth_a_gpu(plans, threads)):
-        from rotting.engines.cuda import Cuda, check_supported  # noqa: PLC0415 (an extra)
+        from rotting.engines.cuda import Cuda, check_supported  # noqa: PLC0415 - an extra
 
-        for each in plans:
-            check_supported(each.unsupported_feature)
+        for planned in plans:
+            check_supported(planned.unsupported_feature)
         return Cuda()
     return Threads(threads)
 
@@ -76,7 +80,7 @@ def _is_worth_a_gpu(plans: Sequence[Plan], threads: int) -> bool:
         return False
     if rounds < _ROUNDS_FOR_A_GPU * threads or find_spec("numba_cuda") is None:
         return False
-    from rotting.engines.cuda_device import why_not  # noqa: PLC0415 (an extra)
+    from rotting.engines.cuda_device import why_not  # noqa: PLC0415 - an extra
 
     return why_not() is None
 
@@ -91,9 +95,9 @@ def simulate(
     checkpoints: Iterable[int] | None = None,
     progress: bool | None = None,
     keep: str | Path | None = None,
-    engine: "str | Client" = "threads",
+    engine: AnyEngine = "threads",
     first_run: int = 0,
-    record: str | Sequence[str] = (),
+    record: Record | Sequence[Record] = (),
 ) -> Result:
     """Let each policy play `runs` games of `horizon` rounds, and return their pseudo-regret.
 
@@ -130,10 +134,7 @@ def simulate(
       and `Piecewise` have few pieces; the other decays, and callables, have one per round unless neighbours are equal; a
       `General` arm takes 8 bytes per pair of rounds;
     - for the reference, little, unless arms rise or follow both clocks: see `rotting.problems.optimal_rewards`;
-    - on each worker, the state of one game. Per arm and round of the horizon: 20 bytes for the exact windows of RAW-UCB,
-      RAW-UCB++, RAW-klUCB and FEWA and for the GLR policies, 24 for AdSwitch, 16 for SWA, wSWA and M-UCB; per round: 32 bytes
-      for SW-UCB, Thompson sampling on a sliding window and Ada-ILTCB+. The states of the others grow with the logarithm of the
-      horizon, or not at all.
+    - on each worker, the state of one game: the column `memory` of docs/policies.md says how it grows with the arms and rounds.
 
     Example:
         >>> import rotting
@@ -151,7 +152,7 @@ def simulate_all(
     workers: int | None = None,
     progress: bool | None = None,
     keep: str | Path | ChunkStore | None = None,
-    engine: "str | Client" = "threads",
+    engine: AnyEngine = "threads",
 ) -> list[Result]:
     """Return the results of several simulations, which share the engine and the progress bar.
 
@@ -231,24 +232,24 @@ class _Collection:
 
     def tasks(self) -> Iterator[Task]:
         """Yield the tasks of all plans. The means of a problem are tabulated before its first task."""
-        for k, each in enumerate(self._plans):
-            games, self._references[k] = each.games()
+        for k, planned in enumerate(self._plans):
+            games, self._references[k] = planned.games()
             for index, game in enumerate(games):
                 self._places[game] = k, index
-                yield from cut(game, each.runs, each.first_run)
+                yield from cut(game, planned.runs, planned.first_run)
 
     def take(self, task: Task, chunk: Chunk) -> None:
         """Fill in the runs of one task."""
         k, index = self._places[task.game]
         first = task.first_run - self._plans[k].first_run
-        own = slice(first, first + task.runs)
-        self._regret[k][index, own] = chunk.regret
-        self._pulls[k][index, own] = chunk.pulls
+        runs = slice(first, first + task.runs)
+        self._regret[k][index, runs] = chunk.regret
+        self._pulls[k][index, runs] = chunk.pulls
         if not np.isnan(chunk.seconds):
             self._seconds[k][index] += chunk.seconds
             self._rounds[k][index] += task.rounds
         for name, array in self._records[k].items():
-            array[index, own] = getattr(chunk.record, name)
+            array[index, runs] = getattr(chunk.record, name)
 
     def results(self) -> list[Result]:
         """Return the results, after the last task."""
@@ -274,8 +275,8 @@ class _Collection:
         )
 
 
-def _blank_records(each: Plan) -> dict[str, Any]:
+def _blank_records(planned: Plan) -> dict[str, Any]:
     """Return the arrays of what is recorded, as a result has them."""
-    one: Any = new_record(each.record, 1, 1, each.problem.n_arms)
-    shape = len(each.policies), each.runs, each.horizon
-    return {name: np.zeros(shape, getattr(one, name).dtype) for name in each.record}
+    one: Any = new_record(planned.record, 1, 1, planned.problem.n_arms)
+    shape = len(planned.policies), planned.runs, planned.horizon
+    return {name: np.zeros(shape, getattr(one, name).dtype) for name in planned.record}

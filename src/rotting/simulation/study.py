@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rotting.common.atomic_files import new_folder
 from rotting.common.html_parts import Line, block, drawing, row
+from rotting.common.short_numbers import plural
 from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidTypeError, InvalidValueError, PathMissingError
 from rotting.policy import Policy
@@ -57,9 +58,9 @@ class Study:
         if isinstance(self.results, Result) or not isinstance(self.results, Iterable):
             raise InvalidTypeError("results", "be a sequence of results", self.results)
         object.__setattr__(self, "results", tuple(self.results))
-        for k, each in enumerate(self.results):
-            if not isinstance(each, Result):
-                raise InvalidTypeError(f"results[{k}]", "be a Result", each)
+        for k, result in enumerate(self.results):
+            if not isinstance(result, Result):
+                raise InvalidTypeError(f"results[{k}]", "be a Result", result)
         if not self.results:
             raise InvalidValueError("results", "hold at least one result", self.results, got="none")
         if not self.parameters:
@@ -70,13 +71,13 @@ class Study:
             if len(values) != len(self.results):
                 raise InvalidValueError(name, f"have one value for each result, {len(self.results)}", len(values))
         first = self.results[0]
-        for k, each in enumerate(self.results):
-            if each.policies != first.policies:
+        for k, result in enumerate(self.results):
+            if result.policies != first.policies:
                 raise InvalidValueError(
-                    "results", "be of the same policies", each.policies, got=f"others in results[{k}] than in results[0]"
+                    "results", "be of the same policies", result.policies, got=f"others in results[{k}] than in results[0]"
                 )
-            if each.runs != first.runs:
-                raise InvalidValueError("results", "have the same number of runs", each.runs, hint=f" in results[{k}]")
+            if result.runs != first.runs:
+                raise InvalidValueError("results", "have the same number of runs", result.runs, hint=f" in results[{k}]")
 
     @property
     def policies(self) -> tuple[Policy, ...]:
@@ -93,10 +94,8 @@ class Study:
         return StudyPoints(self.parameters, self.results)
 
     def __repr__(self) -> str:
-        problems, policies = len(self.results), len(self.policies)
-        counts = f"{problems} problem{'s' * (problems > 1)} over {', '.join(self.parameters)}"
-        runs = self.results[0].runs
-        return f"Study({counts}, {policies} polic{'ies' if policies > 1 else 'y'}, {runs} run{'s' * (runs > 1)})"
+        problems, policies = plural(len(self.results), "problem"), plural(len(self.policies), "policy", "policies")
+        return f"Study({problems} over {', '.join(self.parameters)}, {policies}, {plural(self.results[0].runs, 'run')})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Study):

@@ -1,7 +1,7 @@
 """Plots of a study: mean regret over one parameter as curves, over two as colours."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -74,50 +74,84 @@ def plot_heat_map(
 ) -> "Picture":
     """Draw the mean regret over two parameters as colours; `Study.heat_map` documents the arguments."""
     of_policies = points.of_policies
-    across = points.axis("x", x, next(iter(points.varying), None))
-    rest = [name for name in points.varying if name != across]
-    up = points.axis("y", y, next((name for name in rest if name in of_policies), next(iter(rest), None)))
-    if up == across:
-        raise InvalidValueError("y", "be another parameter than x", up, hint=" for both")
-    kind = policy or next((of_policies[name][0] for name in (across, up) if name in of_policies), points.policies[0].name)
-    chosen = [each for each in points if each.policy.name == kind]
-    if not chosen or (policy is None and not {across, up} & {*of_policies} and len({*points.policies}) > 1):
-        known = ", ".join(dict.fromkeys(each.name for each in points.policies))
-        raise InvalidValueError("policy", f"be one of {known}", policy)
+    across, up = _heat_axes(points, x, y)
+    chosen = _points_of_policy(points, policy, across, up)
     relative = across in of_policies or up in of_policies
-    cells: dict[tuple[Any, Any], list[float]] = {}
-    references: dict[tuple[Any, Any], str] = {}
-    for point in chosen:
-        least = 1.0
-        if relative:
-            least = min(float(each.regret.mean()) for each in chosen if each.problem == point.problem)
-            if least <= 0:
-                raise InvalidValueError("mean regrets", "be above zero for heat_map to divide by", least, got=f"{least:g}")
-        place = points.value(point, across), points.value(point, up)
-        if kind_of(references.setdefault(place, point.reference)) != kind_of(point.reference):
-            rule = "be against one reference, so that a heat map can take their mean"
-            got = f"{references[place]!r} and {point.reference!r} at {across}={place[0]}"
-            raise InvalidValueError("regrets", rule, point.reference, got=got)
-        cells.setdefault(place, []).append(float(point.regret.mean()) / least)
+    cells = _heat_cells(points, chosen, across, up, relative)
     columns, lines = (sorted({place[k] for place in cells}, key=_words_last) for k in (0, 1))
-    values = np.array([[np.mean(cells.get((each, line), [np.nan])) for each in columns] for line in lines])
-    axis = None if not relative else 1 if across in of_policies else 0  # along which one value is the best
+    empty = _Cell([np.nan], OPTIMAL)
+    values = np.array([[np.mean(cells.get((column, line), empty).regrets) for column in columns] for line in lines])
+    hatched = np.array([[cells.get((column, line), empty).reference != OPTIMAL for column in columns] for line in lines])
     first = chosen[0].policy
-    shown = first.label if len({each.policy for each in chosen}) == 1 else first.title
+    shown = first.label if len({point.policy for point in chosen}) == 1 else first.title
     what = "regret over the best of the problem" if relative else "mean regret"
-    named = title if title is not None else f"{shown}: {what}"
-    hatched = np.array([[references.get((each, line), OPTIMAL) != OPTIMAL for each in columns] for line in lines])
     runs = points.results[0].runs
     note = " ".join(
         [
             f"Mean of {runs:,} runs." if runs > 1 else "A single run.",
             *(["Framed: the smallest mean of each problem."] if relative else []),
-            *regret_against(*references.values()),
+            *regret_against(*(cell.reference for cell in cells.values())),
             *(["Hatched: against a reference that may not be optimal."] if hatched.any() else []),
         ]
     )
-    axes = (across, columns), (up, lines)
-    return plot_heat(*axes, values, what, named, best_along=axis, path=path, hatched=hatched, note=note)
+    return plot_heat(
+        (across, columns),
+        (up, lines),
+        values,
+        what,
+        title if title is not None else f"{shown}: {what}",
+        best_along=None if not relative else 1 if across in of_policies else 0,
+        path=path,
+        hatched=hatched,
+        note=note,
+    )
+
+
+def _heat_axes(points: StudyPoints, x: str | None, y: str | None) -> tuple[str, str]:
+    """Return the parameters of the two axes; by default the first that varies, and then one of a policy if there is one."""
+    across = points.axis("x", x, next(iter(points.varying), None))
+    rest = [name for name in points.varying if name != across]
+    up = points.axis("y", y, next((name for name in rest if name in points.of_policies), next(iter(rest), None)))
+    if up == across:
+        raise InvalidValueError("y", "be another parameter than x", up, hint=" for both")
+    return across, up
+
+
+def _points_of_policy(points: StudyPoints, policy: str | None, across: str, up: str) -> list[Point]:
+    """Return the points of the policy that is asked for; by default, of the one whose parameter is on an axis."""
+    of_policies = points.of_policies
+    kind = policy or next((of_policies[name][0] for name in (across, up) if name in of_policies), points.policies[0].name)
+    chosen = [point for point in points if point.policy.name == kind]
+    if not chosen or (policy is None and not {across, up} & {*of_policies} and len({*points.policies}) > 1):
+        known = ", ".join(dict.fromkeys(each.name for each in points.policies))
+        raise InvalidValueError("policy", f"be one of {known}", policy)
+    return chosen
+
+
+class _Cell(NamedTuple):
+    """A cell of a heat map: the mean regrets of its points, and what they are measured against."""
+
+    regrets: list[float]
+    reference: str
+
+
+def _heat_cells(points: StudyPoints, chosen: list[Point], across: str, up: str, relative: bool) -> dict[tuple[Any, Any], _Cell]:
+    """Return the cells by their places; if `relative`, regrets are divided by the smallest mean regret of the problem."""
+    cells: dict[tuple[Any, Any], _Cell] = {}
+    for point in chosen:
+        least = 1.0
+        if relative:
+            least = min(float(other.regret.mean()) for other in chosen if other.problem == point.problem)
+            if least <= 0:
+                raise InvalidValueError("mean regrets", "be above zero for heat_map to divide by", least, got=f"{least:g}")
+        place = points.value(point, across), points.value(point, up)
+        cell = cells.setdefault(place, _Cell([], point.reference))
+        if kind_of(cell.reference) != kind_of(point.reference):
+            rule = "be against one reference, so that a heat map can take their mean"
+            got = f"{cell.reference!r} and {point.reference!r} at {across}={place[0]}"
+            raise InvalidValueError("regrets", rule, point.reference, got=got)
+        cell.regrets.append(float(point.regret.mean()) / least)
+    return cells
 
 
 def _words_last(value: Value) -> tuple[bool, Value]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from rotting.common.arrays import Floats
 from rotting.common.rules import suggest
-from rotting.common.short_numbers import short_texts
+from rotting.common.short_numbers import plural, short_texts
 from rotting.common.statistics import what_runs_can_miss
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy, labels_of
@@ -86,7 +86,7 @@ class StudyPoints:
         varying = [name for name, values in self.parameters.items() if len({*values}) > 1 and name != "problem"]
         over = f" over {', '.join(varying)}" if varying else ""
         horizon = "" if "horizon" in varying else f", horizon {self.horizons_text}"
-        runs = f"{first.runs:,} run{'s' * (first.runs > 1)}"
+        runs = plural(first.runs, "run")
         seeds = f", seed {first.seed}" if len({each.seed for each in self.results}) == 1 else ""
         return (f"{self.problems_text}{over}{horizon}, {runs}{seeds}{what}",)
 

@@ -13,7 +13,7 @@ from rotting.problems import Problem, ProblemFamily
 from rotting.problems.decays import name_of
 from rotting.simulation.plan import Simulation
 from rotting.simulation.selection import numbered
-from rotting.simulation.simulate import simulate_all
+from rotting.simulation.simulate import AnyEngine, simulate_all
 from rotting.simulation.study import Study
 from rotting.simulation.study_parameters import Value, checked_parameters, number_or_text
 
@@ -95,7 +95,7 @@ def sweep(
     checkpoints: Iterable[int] | None = None,
     progress: bool | None = None,
     keep: str | Path | None = None,
-    engine: Any = "threads",
+    engine: AnyEngine = "threads",
 ) -> Study:
     """Let every policy play every problem, and return the results as a study, with tables, plots and the best parameters.
 
@@ -104,7 +104,7 @@ def sweep(
     Args:
         policies: one or several, such as `rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4])`.
         problems: one or several problems or families, such as `rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0])`. The
-            parameters of a grid become those of the study, as texts if they are no numbers. Problems that are not from a grid
+            parameters of a grid become those of the study, as texts if they are not numbers. Problems that are not from a grid
             are distinguished by their names, with a number added if two are the same.
         horizon: as for `simulate`, and so are the others.
         runs: games of each policy on each problem.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Picture
 
-_SHOWN = 8  # arms in a picture, each in another colour
+_SHOWN_ARMS = 8  # arms in a picture, each in another colour
 _SETTLED = 20  # the indices of the first 1/20 of the rounds are very large, and do not count for the end of their axis
 
 
@@ -68,8 +68,8 @@ class Trajectory:
     width: Floats | None = field(default=None)
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
+        for array_field in fields(self):
+            value = getattr(self, array_field.name)
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
 
@@ -164,7 +164,7 @@ class Trajectory:
     def _shown(self, arms: Iterable[int] | None) -> list[int]:
         K = self.problem.n_arms
         if arms is None:
-            most = np.argsort(-self.pulls, kind="stable")[:_SHOWN]
+            most = np.argsort(-self.pulls, kind="stable")[:_SHOWN_ARMS]
             return sorted(map(int, most))
         if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
             raise InvalidTypeError("arms", "be a list of arms", arms)

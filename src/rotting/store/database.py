@@ -57,7 +57,7 @@ class Database:
         self._leave_files = False  # whether closing must not change the files
         self._next_check, self._unchecked_bytes = time.monotonic() + limits.CHECK_SECONDS, 0
 
-    # --- Use by one thread at a time --------------------------------------------------------------------------------------
+    # --- Use by one thread at a time ------------------------------------------------------------------------------------------
 
     def use(self, writing: bool = False) -> "_Use":
         """Hold the mutex in a `with` block, and translate the errors of SQLite."""
@@ -111,7 +111,7 @@ class Database:
         connection.pragma("fullfsync", on_disk)  # macOS: through the cache of the drive
         connection.pragma("checkpoint_fullfsync", on_disk)
 
-    # --- Queries and transactions -----------------------------------------------------------------------------------------
+    # --- Queries and transactions ---------------------------------------------------------------------------------------------
 
     def rows(self, query: str, values: tuple[object, ...] = ()) -> list[Any]:
         """Return all rows of a query."""
@@ -169,7 +169,7 @@ class Database:
             with suppress(apsw.Error):
                 self.connection.execute("ROLLBACK")
 
-    # --- The files --------------------------------------------------------------------------------------------------------
+    # --- The files ------------------------------------------------------------------------------------------------------------
 
     def watch_files(self) -> None:
         """Remember the files as they are now, for `check_files`."""

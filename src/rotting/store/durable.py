@@ -101,8 +101,9 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
 ) -> DurableBandit[Arm]:
     """Create a durable bandit, or resume the one that the file holds.
 
-    The same line does both. For a bandit that exists, arguments may be left out. Arguments that are passed must be those that
-    it was created with, so that a changed program does not go on with another bandit than it says. Add new arms with `add_arm`.
+    The same line does both. For a bandit that exists, arguments may be left out. Arguments that are passed must equal those
+    that the bandit was created with: a program whose arguments have changed is refused, instead of resuming a bandit that does
+    not match them. Add new arms with `add_arm`.
 
     Resuming applies the recorded decisions and rewards; it does not decide again. So a store also opens after an upgrade that
     changes decisions. `rotting log --verify` says which decisions would differ, and which version made them.

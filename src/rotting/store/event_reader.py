@@ -144,9 +144,9 @@ class EventReader:
         """Return the rows of a query until their payloads exceed a number of bytes, but at least one."""
         found: list[_Row] = []
         size, cursor = 0, self._database.connection.execute(query, values)
-        each: Any
-        for each in cursor:
-            row = _Row(*each)
+        columns: Any
+        for columns in cursor:
+            row = _Row(*columns)
             size += len(row.payload)
             if found and max_bytes is not None and size > max_bytes:
                 break

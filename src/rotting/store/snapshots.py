@@ -35,7 +35,10 @@ class Snapshots:
     """
 
     def __init__(self, database: Database, store_id: str, bandits: BanditTable, events: EventAppender) -> None:
-        self._database, self._store_id, self._bandits, self._events = database, store_id, bandits, events
+        self._database = database
+        self._store_id = store_id
+        self._bandits = bandits
+        self._events = events
         if not database.readonly:
             self._connection = database.file.add_connection(connect(str(database.path), apsw.SQLITE_OPEN_READWRITE))
             database.set_durability(self._connection, "normal")

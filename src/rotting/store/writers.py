@@ -56,7 +56,7 @@ class Writer:
 @lru_cache(maxsize=1_000)
 def _code(kernel: Kernel) -> str:
     """Return a digest of all functions of a policy."""
-    parts = [_digest(getattr(kernel, field.name)) for field in fields(kernel) if field.name != "params"]
+    parts = [_digest(getattr(kernel, field.name)) for field in fields(kernel)]
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
 

@@ -17,7 +17,7 @@ from rotting.problems.mean_table import PRODUCT, Means, column_of, pulls_of, rou
 from rotting.problems.problem import Problem, Rotting
 from rotting.theory.tuning import constant, subgaussian_scale
 
-SHOWN = 12  # stationary pieces whose gaps are listed; a drift has one per round
+SHOWN_PIECES = 12  # stationary pieces whose gaps are listed; a drift has one per round
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +281,7 @@ class Constants:
                 "spread": restless.spread(),
                 "budget": restless.budget(),
                 "gap_range": restless.gap_range(),
-                "gaps": restless.gaps().tolist() if restless.pieces() <= SHOWN else None,
+                "gaps": restless.gaps().tolist() if restless.pieces() <= SHOWN_PIECES else None,
             },
             "rested": None
             if rested is None

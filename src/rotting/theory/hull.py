@@ -28,7 +28,7 @@ def hull(rewards: Sequence[float] | Floats | Ints) -> Ints:
     the window falls from each start to the next.
 
     Vertices are found from sums of 106 bits, as in the policies. That is exact except for points closer to a line than about
-    1e-25 of the sums. A point on the line between two others is no vertex.
+    1e-25 of the sums. A point on the line between two others is not a vertex.
 
     Args:
         rewards: the rewards of one arm, in the order of its pulls; finite numbers of at most 1e100 in size.

@@ -10,12 +10,13 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.html_parts import Line, block, drawing
 from rotting.common.rules import positive_int
+from rotting.common.short_numbers import plural
 from rotting.display.tables import Column, FormattedTable, value_column
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy, labels_of
 from rotting.problems.problem import Problem
 from rotting.registry import make
-from rotting.theory.constants import SHOWN, Constants, RestedConstants, RestlessConstants, constants
+from rotting.theory.constants import SHOWN_PIECES, Constants, RestedConstants, RestlessConstants, constants
 from rotting.theory.tuning import RESTED, RESTLESS, THEORIES, why_no_bound, why_wrong_scale
 from rotting.theory.upper import (
     piecewise_gap_dependent,
@@ -256,10 +257,12 @@ def applicable(problem: Problem, policy: Policy | None = None, horizon: int | No
     """
     known = constants(problem, horizon)
     rows: list[dict[str, Any]] = []
-    for each in THEOREMS:
-        why = _why_not(each, known) if policy is None else _why_not_for(each, known, problem, policy)
+    for theorem in THEOREMS:
+        why = _why_not(theorem, known) if policy is None else _why_not_for(theorem, known, problem, policy)
         applies = why is None
-        rows.append({"theorem": each.name, "reference": each.reference, "applies": applies, "why": why or _why(each, known)})
+        rows.append(
+            {"theorem": theorem.name, "reference": theorem.reference, "applies": applies, "why": why or _why(theorem, known)}
+        )
     columns = (
         Column("theorem", lambda row: _title(row["theorem"], row["reference"])),
         Column("applies", lambda row: "yes" if row["applies"] else "no"),
@@ -355,21 +358,21 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
     # Noise without a scale has no theorem; without noise the theorems hold for every sigma.
     sigma, most = known.sigma or 1.0, known.largest_regret()
     rows: list[dict[str, Any]] = []
-    for each in THEOREMS:
-        chosen = theoretical_policies(each.setting, sigma) if policies is None else policies
+    for theorem in THEOREMS:
+        chosen = theoretical_policies(theorem.setting, sigma) if policies is None else policies
         heads = [theory.title for theory in THEORIES.values()] if policies is None else labels_of(chosen)
-        reasons = [_why_not_for(each, known, problem, policy) for policy in chosen]
+        reasons = [_why_not_for(theorem, known, problem, policy) for policy in chosen]
         columns_of = list(zip(heads, chosen, reasons, strict=True))
-        why, of = _why_not(each, known), each.constants(known)
+        why, of = _why_not(theorem, known), theorem.constants(known)
         rows.append(
             {
-                "theorem": each.name,
-                "reference": each.reference,
+                "theorem": theorem.name,
+                "reference": theorem.reference,
                 "applies": why is None,
-                "why": why or _why(each, known),
-                "bounds": {head: None if no else each.bound(policy, known.horizon, of) for head, policy, no in columns_of},
+                "why": why or _why(theorem, known),
+                "bounds": {head: None if no else theorem.bound(policy, known.horizon, of) for head, policy, no in columns_of},
                 "why_not": {head: no for head, _, no in columns_of},
-                "arms": {head: None if no else each.arms(policy, of) for head, policy, no in columns_of},
+                "arms": {head: None if no else theorem.arms(policy, of) for head, policy, no in columns_of},
             }
         )
 
@@ -410,10 +413,10 @@ def _describe(problem: Problem, known: Constants) -> list[str]:
         span = rl.gap_range()
         gaps = "no gaps" if span is None else f"gaps from {span[0]:.4g} to {span[1]:.4g}"
         lines.append(
-            f"restless: {rl.pieces():,} stationary piece{'s' * (rl.pieces() > 1)}, variation {rl.variation():.6g}, "
+            f"restless: {plural(rl.pieces(), 'stationary piece')}, variation {rl.variation():.6g}, "
             f"spread V = {rl.spread():.6g}, budget V_T = {rl.budget():.6g}, {gaps}"
         )
-        if rl.pieces() <= SHOWN:
+        if rl.pieces() <= SHOWN_PIECES:
             ends = rl.starts + rl.lengths() - 1
             for first, last, row in zip(rl.starts, ends, rl.gaps(), strict=True):
                 lines.append(f"  gaps in rounds {first:,} to {last:,}: {_listed(row)}")

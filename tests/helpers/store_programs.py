@@ -1,4 +1,4 @@
-"""Programs that decide and reward in a store until they are killed: `python -m tests.helpers.decider`.
+"""Programs that decide and reward in a store until they are killed: `python -m tests.helpers.store_programs`.
 
 It starts a new one at once for each line `live STORE NOTES SEED` on its standard input, and says its process id, and its exit
 code when it has ended. What a program was told it writes into the file NOTES, and what it is about to do. `check STORE NOTES
