@@ -76,7 +76,8 @@ class Kernel:
             `update` is called again for that round; in a simulation, so is `choose`. A bandit instead copies the state into one
             that `init` made with a larger capacity, which must give the same.
         admit: `admit(p, s, arms)`, for a state that is kept up to date for one set of available arms: prepares it for another
-            set. A bandit with many arms calls it before `choose` when the set has changed since the last call.
+            set. A bandit with many arms calls it before `choose` when the set has changed since the last call, and so does a
+            simulation in which arms come and leave.
         readmit: `readmit(p, s, come, go)`, with `admit`, for a state with a `tournament`: the same for a set that differs by a
             few arms from that of the last call. While the tournament is up to date, `choose` and `explain` look only at the
             number of `arms`: a bandit that leaves out a few of many arms passes as many others.
