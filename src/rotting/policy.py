@@ -73,8 +73,8 @@ class Kernel:
         enlarge: `enlarge(p, s, capacity) -> state`, for a state with room for items of all arms together, whose number is not
             known in advance. `capacity` is then the number of items, and the state has a field `full` [1]. An `update` that
             finds no room sets `full[0] = 1` and changes nothing else that a choice depends on. The state is then enlarged, and
-            `update` is called again for that round; in a simulation, so is `choose`. A bandit instead copies the state into one
-            that `init` made with a larger capacity, which must give the same.
+            `update` is called again for that round; in a simulation, so is `choose`. A bandit may instead copy the state into
+            one that `init` made with a larger capacity, which must give the same.
         admit: `admit(p, s, arms)`, for a state that is kept up to date for one set of available arms: prepares it for another
             set. A bandit with many arms calls it before `choose` when the set has changed since the last call, and so does a
             simulation in which arms come and leave.

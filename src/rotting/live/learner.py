@@ -1,6 +1,7 @@
 """A policy with its state: calls its compiled functions to choose and to learn, and makes room as rounds and arms come."""
 
 import copy
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from rotting.kernels.mistakes import is_own_work
 from rotting.kernels.policy_slots import choose, explain, update
 from rotting.live import policy_state as states
 from rotting.live.arms import NOTHING
+from rotting.parts.stack_pool import LARGE, longer, longer_with_reserve
 from rotting.parts.tournament import MANY, is_played
 from rotting.policy import Policy, Reason
 
@@ -80,12 +82,19 @@ class _Functions(NamedTuple):
     readmit: Callable[..., Any] | None
 
 
+@functools.cache
+def _enlarge_with_reserve(enlarge: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a policy's `enlarge` for interpreted code, which copies nothing in most calls."""
+    return bind(enlarge, {longer: longer_with_reserve})
+
+
 class Learner:
     """A policy with its state."""
 
     # Without slots, the first copy would turn the attributes into a dict, and a decision would take 10 % longer.
     __slots__ = (
         "_admitted",
+        "_enlarge",
         "_functions",
         "_hidden_as",
         "_may_be_full",
@@ -141,6 +150,11 @@ class Learner:
         self.hidden_slots: set[int] = set()
         self._hidden_as: frozenset[int] | None = NOTHING  # the argument that `hidden_slots` were given as
         self._may_be_full = kernel.enlarge is not None
+        self._enlarge: Callable[..., Any] | None = None
+        if kernel.enlarge is not None and self.is_trusted:
+            self._enlarge = _enlarge_with_reserve(kernel.enlarge)
+            if capacity >= LARGE:
+                self.state = self._enlarge(self._params, state, capacity)
         self._propensities_are_trusted = kernel.propensities is None or is_own_work(kernel.propensities)
 
     @classmethod
@@ -272,7 +286,11 @@ class Learner:
 
     def _double_room(self) -> None:
         self.state.full[0] = 0  # first, since growing may fail for lack of memory; then the reward is not learned
-        self.grow(2 * self.capacity)
+        if self._enlarge is None:
+            self.grow(2 * self.capacity)
+        else:
+            self.state = self._enlarge(self._params, self.state, 2 * self.capacity)
+            self.capacity *= 2
 
     def learn_all(self, rounds: Ints, slots: Ints, rewards: Floats, propensities: Floats | None = None) -> None:
         """Learn many rewards, as `learn` would one after the other."""
