@@ -79,7 +79,7 @@ _STATIONARY = (
 
 _ENGINES = (
     "Wall-clock time from the call of simulate to its result, with one checkpoint; neither compiling nor starting a cluster is "
-    "timed. A GPU plays 300,000 runs at once (a million with --full; 20,000 of FEWA), CPUs 10,000 (30,000)."
+    "timed. A GPU plays 300,000 runs at once (a million with --full; 100,000 of FEWA), CPUs 10,000 (30,000)."
 )
 
 
