@@ -25,7 +25,7 @@ POLICIES: dict[str, Policy] = {
 }
 RUNS = {"tiny": 3, "quick": 10_000, "full": 30_000}  # seconds on a few CPUs: a cluster takes a tenth of one to begin
 RUNS_ON_A_GPU = {"tiny": 3, "quick": 300_000, "full": 1_000_000}
-SLOW_ON_A_GPU = {"FEWA": 20_000}  # runs: its states are large, and each of its rounds reads much of them
+SLOW_ON_A_GPU = {"FEWA": 100_000}  # runs: its states are large, and each of its rounds reads much of them
 COMPARED = 3  # runs whose pulls are compared
 
 

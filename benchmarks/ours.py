@@ -17,7 +17,7 @@ from rotting.kernels.policy_slots import choose, update
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.policy import Policy
-from rotting.problems import Abrupt, Problem, Rested
+from rotting.problems import Abrupt, Exponential, Problem, Recovering, Rested, Visiting
 from rotting.problems.mean_table import Means
 
 SEED = 0
@@ -27,6 +27,29 @@ def many_arms(n_arms: int) -> Problem:
     """Return the ten-arm benchmark with any number of arms: +mu for 1,000 pulls, then -mu, mu from 0 to 1 in mixed order."""
     sizes = np.random.default_rng(1).permutation(np.linspace(0.0, 1.0, n_arms))
     return Problem([Rested(Abrupt(mu, -mu, at=1_000)) for mu in sizes.tolist()])
+
+
+def coming_arms(problem: Problem, horizon: int) -> Problem:
+    """Return the problem with arms that come one after the other, in equal intervals; the first one is there from the start."""
+    n = problem.n_arms
+    return Problem([Visiting(arm, first=1 + i * horizon // n) for i, arm in enumerate(problem.arms)])
+
+
+def passing_arms(problem: Problem, horizon: int) -> Problem:
+    """Return the problem with arms that come one after the other and leave after half of the game; the first one stays."""
+    n, half = problem.n_arms, horizon // 2
+    visits = [Visiting(arm, first := 1 + i * half // n, first + half) for i, arm in enumerate(problem.arms[1:])]
+    return Problem([problem.arms[0], *visits])
+
+
+def tiring_arms(n_arms: int) -> Problem:
+    """Return rested arms whose means fall from up to 1 to 0."""
+    return Problem([Rested(Exponential(mu, rate=0.01, limit=0.0)) for mu in np.linspace(0.0, 1.0, n_arms).tolist()])
+
+
+def recovering_arms(n_arms: int) -> Problem:
+    """Return arms whose means are 0 after a pull, and rise to up to 1 at the rate at which those of `tiring_arms` fall."""
+    return Problem([Recovering(Exponential(0.0, rate=0.01, limit=mu)) for mu in np.linspace(0.0, 1.0, n_arms).tolist()])
 
 
 def tuple_of(pulls: Any) -> Pulls:

@@ -29,6 +29,8 @@ from tests.reference import full_scan
 
 OURS, NUMPY, C, C_LAZY, SCAN = "rotting", "NumPy style", "C", "C, lazy", "compiled scan"
 EFF, UCB1, BLOCKS = "EffRAWUCB(m=2)", "UCB1", "blocks"
+PLAIN, COMING, PASSING = "arms that stay", "arms that come", "arms that come and leave"
+TIRING, RECOVERING = "arms that tire", "arms that recover"
 NUMPY_PENDING = "NumPy style, EFF with m = 1"
 
 # What is and is not timed, and why that is fair.
@@ -78,7 +80,7 @@ _STATIONARY = (
 
 _ENGINES = (
     "Wall-clock time from the call of simulate to its result, with one checkpoint; neither compiling nor starting a cluster is "
-    "timed. A GPU plays 300,000 runs at once (a million with --full; 20,000 of FEWA), CPUs 10,000 (30,000)."
+    "timed. A GPU plays 300,000 runs at once (a million with --full; 100,000 of FEWA), CPUs 10,000 (30,000)."
 )
 
 
@@ -223,6 +225,40 @@ def arms(size: Size) -> dict[str, Contestant]:
     return {f"rotting, K = {K:,}": after_first_pulls(rotting.EffRAWUCB(), K, rounds) for K in (10, 10_000)}
 
 
+def changing_arms(policy: Policy) -> Callable[[Size], dict[str, Contestant]]:
+    """One policy on arms that come, pass and recover, and on as many that are always there."""
+
+    def contestants(size: Size) -> dict[str, Contestant]:
+        rounds, n_arms = size.rounds // 10, 500
+        plain = many_arms(n_arms)
+        problems = {
+            PLAIN: plain,
+            COMING: ours.coming_arms(plain, rounds),
+            PASSING: ours.passing_arms(plain, rounds),
+            TIRING: ours.tiring_arms(n_arms),
+            RECOVERING: ours.recovering_arms(n_arms),
+        }
+        return {name: ours.game(policy, problem, rounds, rounds) for name, problem in problems.items()}
+
+    return contestants
+
+
+def changing_rows() -> Iterator[Race]:
+    """Arms that come, leave and recover."""
+    for policy in (rotting.RAWUCB(), rotting.UCB1()):
+        name = type(policy).__name__
+        yield Race(
+            f"changing-arms-{policy.name}",
+            f"{name} on 500 arms that come, leave or recover, T = 1e5, one core",
+            changing_arms(policy),
+            tuple(
+                Goal(f"{name}, {over} over {under}", over, under, "at most", 3.0)
+                for over, under in ((COMING, PLAIN), (PASSING, PLAIN), (RECOVERING, TIRING))
+            ),
+            (_ENGINE,),
+        )
+
+
 def workers(size: Size) -> dict[str, Contestant]:
     """One worker and two, and the same in C."""
     horizon, rounds = min(10_000, size.rounds), 8 * size.rounds
@@ -322,6 +358,7 @@ ROWS: tuple[Row, ...] = (
         (_REWARDS, _ENGINE, "'C, scan' is brute force over all windows, vectorised by the compiler.", _PENDING),
     ),
     *exact_rows(),
+    *changing_rows(),
     Race(
         "engines",
         "five policies, K = 2 (two_arms), T = 1e4, on every engine that is there, with all CPUs",

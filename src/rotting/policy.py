@@ -73,10 +73,11 @@ class Kernel:
         enlarge: `enlarge(p, s, capacity) -> state`, for a state with room for items of all arms together, whose number is not
             known in advance. `capacity` is then the number of items, and the state has a field `full` [1]. An `update` that
             finds no room sets `full[0] = 1` and changes nothing else that a choice depends on. The state is then enlarged, and
-            `update` is called again for that round; in a simulation, so is `choose`. A bandit instead copies the state into one
-            that `init` made with a larger capacity, which must give the same.
+            `update` is called again for that round; in a simulation, so is `choose`. A bandit may instead copy the state into
+            one that `init` made with a larger capacity, which must give the same.
         admit: `admit(p, s, arms)`, for a state that is kept up to date for one set of available arms: prepares it for another
-            set. A bandit with many arms calls it before `choose` when the set has changed since the last call.
+            set. A bandit with many arms calls it before `choose` when the set has changed since the last call, and so does a
+            simulation in which arms come and leave.
         readmit: `readmit(p, s, come, go)`, with `admit`, for a state with a `tournament`: adds the arms `come` to the set of
             the last call and removes the arms `go`. While the tournament is up to date, `choose` and `explain` use the number
             of `arms`, not which they are. So a bandit that hides a few of many arms may pass any array of the right size.

@@ -15,6 +15,7 @@ from rotting import theory
 from rotting.engines import game
 from rotting.kernels.nested import flatten
 from rotting.kernels.random_numbers import derive_key, reward_uniform, subkey
+from rotting.parts.tournament import MANY
 from rotting.policy import Policy
 from rotting.problems import (
     Abrupt,
@@ -36,7 +37,7 @@ from rotting.problems.delays import Delay, from_json
 from rotting.problems.noise import Bernoulli, Gaussian, Noiseless
 from rotting.problems.oracle import GREEDY_FORMULA, GREEDY_RECOVERING, GREEDY_VISITS, OPTIMAL, greedy_rewards
 from tests.conftest import INTERPRETED, STRESS
-from tests.helpers.games import examples
+from tests.helpers.games import examples, reference
 
 HORIZON = 60 if INTERPRETED else 150
 COMPILED = ("ucb1", "exp3", "raw-ucb") if STRESS else ("ucb1",)  # compiling takes longer than a game
@@ -176,6 +177,27 @@ def test_only_arms_that_are_there_are_pulled(policy: Policy) -> None:
     assert there[:, 0].all()
     assert np.flatnonzero(there[:, 1]).tolist() == list(range(9, 20))
     assert np.flatnonzero(there[:, 2]).tolist() == list(range(14, 50))
+
+
+@pytest.mark.skipif(not (INTERPRETED or STRESS), reason="compiles two games: in `make stress`, and where nothing is compiled")
+@pytest.mark.parametrize("policy", [rotting.RAWUCB(sigma=0.3), rotting.EffRAWUCB(sigma=0.3)], ids=by_name)
+def test_arms_that_come_and_leave_by_the_dozen_are_chosen_as_by_a_scan(policy: Policy) -> None:
+    """There are few arms, then more than enough for a tournament, then few again, with changes in one round and in several."""
+    rng = np.random.default_rng(5)
+    sizes, firsts, stays = rng.random(3 * MANY), rng.integers(1, 90, 3 * MANY), rng.integers(40, 120, 3 * MANY)
+    visits = [
+        Visiting(Rested(Abrupt(mu, 0.1, at=5)), first, first + stay)
+        for mu, first, stay in zip(sizes.tolist(), firsts.tolist(), stays.tolist(), strict=True)
+    ]
+    problem = Problem([Rested(0.2), *visits], Gaussian(0.3), horizon=220)
+    played, naive = rotting.play(policy, problem, seed=1), reference(policy, problem.n_arms)
+    numbers = []
+    for t, (arm, reward, means) in enumerate(zip(played.arm.tolist(), played.reward.tolist(), played.means, strict=True), 1):
+        present = np.flatnonzero(np.isfinite(means)).tolist()
+        numbers.append(len(present))
+        assert naive.choose(t, present) == arm, t
+        naive.update(t, arm, reward)
+    assert min(numbers[0], numbers[-1]) < MANY < max(numbers)
 
 
 def test_the_best_arm_that_is_there_is_the_optimum_of_restless_ones() -> None:

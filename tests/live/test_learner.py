@@ -6,6 +6,7 @@ import pytest
 from rotting.live import policy_state as states
 from rotting.live.learner import Learner
 from rotting.parts.tournament import MANY
+from rotting.policies.raw_ucb import RAWUCB
 from rotting.policy import Policy
 from tests.helpers.games import affordable, learners
 
@@ -31,6 +32,20 @@ def test_a_copy_shares_no_array() -> None:
         twin = learner.copy()
         pairs = zip(states.arrays(learner.state), states.arrays(twin.state), strict=True)
         assert not any(np.shares_memory(a, b) for a, b in pairs if a.size)
+
+
+def test_a_large_state_is_enlarged_without_being_copied() -> None:
+    """All of its rewards go to one arm and fall, so its hull keeps them all. A copy has no reserve, and gives the same."""
+    learner, n = Learner.new(RAWUCB(), 512), 9_000
+    rounds, slots, rewards = np.arange(1, n + 1), np.full(n, 3), np.linspace(1.0, 0.0, n)
+    first, twin, capacity = learner.state.hull, learner.copy(), learner.capacity
+    for each in (learner, twin):
+        each.learn_all(rounds, slots, rewards)
+    assert learner.capacity == learner.state.hull.start.size == 2 * capacity
+    assert states.to_json(learner.state) == states.to_json(twin.state)
+    for name in ("start", "high", "low"):
+        assert np.shares_memory(getattr(first, name), getattr(learner.state.hull, name))
+        assert not np.shares_memory(getattr(twin.state.hull, name), getattr(learner.state.hull, name))
 
 
 @pytest.mark.parametrize("policy", [each for each in LEARNERS if each.randomised], ids=lambda each: each.name)

@@ -17,6 +17,7 @@ from rotting.parts.prefix_blocks import (
     mean_range,
     new_prefix_sums,
     record,
+    sum_range,
     window_floor,
 )
 from rotting.parts.prefix_sums import window_mean
@@ -63,6 +64,14 @@ def test_ranges_bound_every_window(name: str) -> None:
         means = [window_mean(s, 0, h) for h in range(shortest, longest + 1, max(1, (longest - shortest) // 50))]
         assert low <= min(means)
         assert high >= max(means)
+
+
+@pytest.mark.parametrize("name", streams(10))
+def test_bounds_of_a_sum_bound_the_mean_as_it_is_computed(name: str) -> None:
+    s = filled(streams(LENGTH)[name])
+    for h in [*range(1, 40), LENGTH // 2, LENGTH]:
+        low, high = sum_range(s, 0, h)
+        assert low / h <= window_mean(s, 0, h) <= high / h
 
 
 @given(st.integers(1, 5_000))

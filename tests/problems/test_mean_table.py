@@ -46,6 +46,16 @@ def in_game(m: Means, i: int, t: int, n: int) -> float:
     return mean_at(m, i, kt, kn)
 
 
+@given(st.lists(st.integers(1, 9), max_size=40), st.data())
+def test_a_piece_is_found_from_any_piece_before_it(gaps: list[int], data: st.DataObject) -> None:
+    starts = np.cumsum([0, *gaps])
+    x = data.draw(st.integers(0, int(starts[-1]) + 3))
+    end = data.draw(st.integers(1, starts.size))
+    expected = max(k for k in range(end) if starts[k] <= x)
+    for k in range(expected + 1):
+        assert seek(starts, k, end, x) == expected
+
+
 @given(tables())
 def test_every_cell_equals_the_dense_table(case: tuple[Problem, list[list[list[float]]], int]) -> None:
     problem, dense, horizon = case

@@ -13,22 +13,23 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.game import (
     Board,
-    available,
     count,
     deliver_due_rewards,
     is_full,
+    list_available,
     mean_now,
     memory_of_run,
     observe,
-    play,
 )
-from rotting.kernels.binding import allocating, slot
+from rotting.kernels.binding import slot
 from rotting.kernels.nested import new_state
 from rotting.kernels.policy_slots import update
 from rotting.kernels.random_numbers import reward_uniform
 from rotting.policy import Policy
 from rotting.problems.delays import Delay
 from rotting.problems.mean_table import Means, mean_at, seek
+
+_NEVER = np.iinfo(np.int64).max
 
 
 class ExtendedMeans(NamedTuple):
@@ -56,6 +57,8 @@ class GameMemory(NamedTuple):
     """What the extensions remember of a game. The rewards due after the same round are a linked list of pulls."""
 
     last_pull: Ints  # [K] the round of the arm's last pull, 0 before the first
+    n_present: Ints  # [1] the number of arms that are present
+    next_change: Ints  # [1] the next round in which an arm comes or has left
     first_due: Ints  # [T + 1] the first pull whose reward arrives after this round, 0 if there is none
     last_due: Ints  # [T + 1] the last such pull
     next_due: Ints  # [T + 1] by pull: the next pull in the list
@@ -69,6 +72,8 @@ def new_memory(m: Any, n_arms: int, horizon: int) -> Any:
     rounds = horizon + 1 if m.delay.size > 0 else 0
     return GameMemory(
         np.zeros(n_arms, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(1, np.int64),
         np.zeros(rounds, np.int64),
         np.zeros(rounds, np.int64),
         np.zeros(rounds, np.int64),
@@ -101,17 +106,29 @@ def count_and_remember(m: Any, b: Board, i: int, t: int) -> None:
         b.pull_piece[i] = m.pull_first[i]
 
 
-def present_arms(m: Any, t: int, arms: Ints) -> Ints:
-    """Write the arms that are present at round t into `arms`, and return that part of it."""
-    found = 0
+def admit_to_choice(p: Any, s: Any, arms: Ints) -> None:
+    """Do nothing for a policy without `admit`: its state is ready for any arms."""
+
+
+def list_present(p: Any, s: Any, b: Board, m: Any, t: int, arms: Ints) -> int:
+    """Make `arms` begin with those that are present at round t, and return their number.
+
+    They are listed only in rounds in which an arm comes or has left; every other round finds them as they are.
+    """
+    e = b.memory
+    if t < e.next_change[0]:
+        return int(e.n_present[0])
+    found, next_change = 0, _NEVER
     for i in range(m.first.size):
-        if m.first[i] <= t <= m.last[i]:
+        if t < m.first[i]:
+            next_change = min(next_change, m.first[i])
+        elif t <= m.last[i]:
             arms[found] = i
             found += 1
-    return arms[:found]
-
-
-play_with_slices = allocating(play)  # Numba counts references to the slice that `present_arms` returns
+            next_change = min(next_change, m.last[i] + 1)
+    e.n_present[0], e.next_change[0] = found, next_change
+    admit_to_choice(p, s, arms[:found])
+    return found
 
 
 @slot
@@ -209,7 +226,9 @@ class Extensions:
         """Return the functions to bind into the game loop."""
         found = dict(self.on_means)
         if self.dynamic_arms:
-            found |= {available: present_arms, play: play_with_slices}
+            found[list_available] = list_present
+            if policy.kernel.admit is not None:
+                found[admit_to_choice] = policy.kernel.admit
         if self.delay is not None:
             found |= {deliver_due_rewards: deliver_delayed_rewards, observe: delay_reward, draw_delay: self.delay.draw}
             found[memory_of_run] = new_memory

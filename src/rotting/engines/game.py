@@ -81,9 +81,9 @@ def check_arm_in_range(b: Board, i: int) -> None:
     b.pulls[i if i >= 0 else b.pulls.size] += 0
 
 
-def available(m: Means, t: int, arms: Ints) -> Ints:
-    """Return the arms that may be pulled at round t: all of them."""
-    return arms
+def list_available(p: Any, s: Any, b: Board, m: Means, t: int, arms: Ints) -> int:
+    """Make `arms` begin with those that may be pulled at round t, and return their number: all arms are there, and stay."""
+    return arms.size
 
 
 def deliver_due_rewards(p: Any, s: Any, b: Board, m: Means, t: int) -> None:
@@ -214,7 +214,7 @@ def play(
             b.passed[0], b.passed[1], b.collected[0], b.collected[1] = t - 1, mark, high, low
             return
         reveal(s, m, b, t)
-        now = available(m, t, arms)
+        now = arms[: list_available(p, s, b, m, t, arms)]
         record_state(p, s, m, b, t, now)
         i = choose(p, s, t, policy_key, now)
         check_arm(b, i)

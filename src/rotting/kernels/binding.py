@@ -69,13 +69,6 @@ def allocates_nothing(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
-def allocating(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a copy without the mark `allocates_nothing`, to be bound to functions that create arrays."""
-    copy = with_names(function, {})
-    copy.allocates_nothing = False  # type: ignore[attr-defined]
-    return copy
-
-
 def raises(function: Callable[P, R]) -> Callable[P, R]:
     """Mark a function of the library that may raise in compiled code, where the error is caught. Other kernels must not."""
     function.raises = True  # type: ignore[attr-defined]

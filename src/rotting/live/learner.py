@@ -1,6 +1,7 @@
 """A policy with its state: calls its compiled functions to choose and to learn, and makes room as rounds and arms come."""
 
 import copy
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from rotting.kernels.policy_slots import choose, explain, update
 from rotting.live import policy_state as states
 from rotting.live.admitted_arms import AdmittedArms
 from rotting.live.shared_functions import shared
+from rotting.parts.stack_pool import LARGE, longer, longer_with_reserve
 from rotting.policy import Policy, Reason
 
 FIRST_CAPACITY = 64
@@ -109,11 +111,18 @@ def _make_functions(policy: Policy, state: Any) -> _Functions:
     )
 
 
+@functools.cache
+def _enlarge_with_reserve(enlarge: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a policy's `enlarge` for interpreted code, which copies nothing in most calls."""
+    return bind(enlarge, {longer: longer_with_reserve})
+
+
 class Learner:
     """A policy with its state."""
 
     # Without slots, the first copy would turn the attributes into a dict, and a decision would take 10 % longer.
     __slots__ = (
+        "_enlarge",
         "_functions",
         "_may_be_full",
         "_params",
@@ -148,6 +157,11 @@ class Learner:
         self.admitted = AdmittedArms(functions.admit, functions.readmit if self.is_trusted else None)
         """The arms that the state is ready to choose among."""
         self._may_be_full = kernel.enlarge is not None
+        self._enlarge: Callable[..., Any] | None = None
+        if kernel.enlarge is not None and self.is_trusted:
+            self._enlarge = _enlarge_with_reserve(kernel.enlarge)
+            if capacity >= LARGE:
+                self.state = self._enlarge(self._params, state, capacity)
         self._propensities_are_trusted = functions.propensities_are_trusted
 
     @classmethod
@@ -239,7 +253,11 @@ class Learner:
 
     def _double_room(self) -> None:
         self.state.full[0] = 0  # first, since growing may fail for lack of memory; then the reward is not learned
-        self.grow(2 * self.capacity)
+        if self._enlarge is None:
+            self.grow(2 * self.capacity)
+        else:
+            self.state = self._enlarge(self._params, self.state, 2 * self.capacity)
+            self.capacity *= 2
 
     def learn_all(self, rounds: Ints, slots: Ints, rewards: Floats, propensities: Floats | None = None) -> None:
         """Learn many rewards, as `learn` would one after the other."""

@@ -10,7 +10,7 @@ from rotting.common.arrays import Ints
 from rotting.kernels.binding import slot
 from rotting.parts.confidence import window_width
 from rotting.parts.noise_scale import is_estimated, scale_of
-from rotting.parts.prefix_blocks import FAN, mean_range
+from rotting.parts.prefix_blocks import FAN, mean_range, sum_range
 
 
 @slot
@@ -65,32 +65,64 @@ def least_pulled(s: Any, pulls: Ints, size: int) -> int:
     return int(best)
 
 
-def _all_pass(p: Any, s: Any, level: float, size: int, shortest: int, longest: int) -> bool:
-    """Return whether bounds alone show that every arm passes all windows between `shortest` and `longest`."""
-    low, high, c = math.inf, -math.inf, window_width(p, level, longest, math.sqrt(longest))
+def _bounds_pass(p: Any, level: float, h: int, low: float, high: float, least: float) -> bool:
+    """Return whether arms pass window h if their means are between `low` and `high`, and their scales at least `least`."""
+    c = window_width(p, level, h, math.sqrt(h))
+    return bool(low + least * c >= high - least * c) if is_estimated(p) else bool(low >= high - 2.0 * c)
+
+
+def _passes(p: Any, s: Any, level: float, size: int, h: int) -> bool:
+    """Return whether bounds by plain arithmetic, which take few reads, show that every arm passes window h."""
+    low, high, least = math.inf, -math.inf, math.inf
     for k in range(size):
         i = s.kept[k]
-        arm_low, arm_high = mean_range(s.history, i, shortest, longest)
-        if is_estimated(p):
-            arm_low, arm_high = arm_low + s.scale[i] * c, arm_high - s.scale[i] * c
+        arm_low, arm_high = sum_range(s.history, i, h)
         low, high = min(low, arm_low), max(high, arm_high)
-    return low >= (high if is_estimated(p) else high - 2.0 * c)
+        if is_estimated(p):
+            least = min(least, s.scale[i])
+    return _bounds_pass(p, level, h, low / h, high / h, least)
+
+
+def _last_passed(p: Any, s: Any, level: float, size: int, h: int, last: int) -> int:
+    """Return a window up to which bounds alone show that every arm passes all windows after h, or h: at most `last`.
+
+    Bounds of the means over all these windows also hold for fewer of them, which are shorter and have larger widths.
+    """
+    low, high, least = math.inf, -math.inf, math.inf
+    for k in range(size):
+        i = s.kept[k]
+        arm_low, arm_high = mean_range(s.history, i, h + 1, last)
+        low, high = min(low, arm_low), max(high, arm_high)
+        if is_estimated(p):
+            least = min(least, s.scale[i])
+    if _bounds_pass(p, level, last, low, high, least):
+        return last
+    if last - h < 2 * FAN or not _bounds_pass(p, level, h + FAN, low, high, least):
+        return h
+    while True:
+        last = h + (last - h) // (2 * FAN) * FAN
+        if last - h == FAN or _bounds_pass(p, level, last, low, high, least):
+            return last
 
 
 def skip_windows(p: Any, s: Any, level: float, size: int, h: int, end: int) -> int:
     """Return a window from h to `end`, such that the bounds of `s.history` show that every arm passes all windows up to it.
 
-    Windows are skipped only from multiples of `FAN`, the size of a block, in strides that double and halve.
+    From multiples of `FAN`, the size of a block, windows are skipped in strides that double and halve; the others one by one.
     """
     if size == 1:
         return end
     stride = FAN
-    while h >= FAN and h % FAN == 0:
-        last = min(h + stride, end)
-        if last - h >= FAN and _all_pass(p, s, level, size, h + 1, last):
-            h, stride = last, min(2 * stride, last)
-        elif stride > FAN:
-            stride //= 2
-        else:
+    while h < end:
+        if h >= FAN and h % FAN == 0 and end - h >= FAN:
+            last = min(h + stride, end)
+            passed = _last_passed(p, s, level, size, h, last)
+            skipped = passed > h or stride > FAN
+            stride = min(2 * stride, last) if passed == last else max(FAN, stride // 2)
+            h = passed
+            if skipped:
+                continue
+        if not _passes(p, s, level, size, h + 1):
             break
+        h += 1
     return h

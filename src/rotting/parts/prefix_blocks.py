@@ -76,6 +76,14 @@ def window_floor(s: PrefixSums, i: int, h: int, c: float) -> float:
     return float((total - before - SLACK * (abs(total) + abs(before))) / h + c - SLACK * c)
 
 
+def sum_range(s: PrefixSums, i: int, h: int) -> tuple[float, float]:
+    """Return bounds of the sum of arm i's last h rewards, by plain arithmetic."""
+    n = s.pulls[i]
+    total, before = s.high[i, n], s.high[i, n - h]
+    apart, slack = total - before, SLACK * (abs(total) + abs(before))
+    return apart - slack, apart + slack
+
+
 def lowest_mean(s: PrefixSums, i: int, block: int, longest: int, shortest: int) -> float:
     """Return a lower bound of the means of arm i's windows that start in `block`, between `shortest` and `longest`."""
     n, c = s.pulls[i], s.slope[i, block]
@@ -111,15 +119,20 @@ def mean_range(s: PrefixSums, i: int, shortest: int, longest: int) -> tuple[floa
     while size * FAN <= min(longest - shortest + 1, shortest):
         size *= FAN
     low, high = math.inf, -math.inf
-    start = (n - longest) // size * size
-    while start <= n - shortest:
-        end = start + size
-        block = block_number(end, size)
-        long, short = min(longest, n - start), max(shortest, n - end + 1)
+    end = (n - longest) // size * size + size
+    block = block_number(end, size)
+    while True:
+        long, short = min(longest, n - end + size), max(shortest, n - end + 1)
         low = min(low, lowest_mean(s, i, block, long, short))
         high = max(high, highest_mean(s, i, block, long, short))
-        start = end
-    return low, high
+        if end > n - shortest:
+            return low, high
+        larger = size * FAN
+        while end % larger == 0:  # the larger blocks that end here have the next numbers
+            larger *= FAN
+            block += 1
+        block += blocks_within(size)
+        end += size
 
 
 def largest_block(end: int) -> int:

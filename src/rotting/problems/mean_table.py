@@ -35,9 +35,18 @@ class Means(NamedTuple):
 
 
 def seek(starts: Ints, k: int, end: int, x: int) -> int:
-    """Return the piece that holds `x`, searching forward from piece `k` and staying below `end`."""
-    while k + 1 < end and starts[k + 1] <= x:
-        k += 1
+    """Return the piece that holds `x`, searching forward from piece `k` and staying below `end`.
+
+    The search doubles its steps: the clock of an arm may have moved by hundreds of pieces since its last pull.
+    """
+    step = 1
+    while k + step < end and starts[k + step] <= x:
+        k += step
+        step *= 2
+    while step > 1:
+        step //= 2
+        if k + step < end and starts[k + step] <= x:
+            k += step
     return k
 
 
