@@ -3,14 +3,16 @@
 import copy
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.compile import guarded_for
+from rotting.engines.entry_points import EntryPoint
 from rotting.engines.game import is_full, state_is_full
 from rotting.engines.kernel_errors import check_choice, check_reason
+from rotting.engines.tiers import CompileMode, Functions
 from rotting.errors import InvalidTypeError
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.mistakes import is_own_work
@@ -69,7 +71,9 @@ def learn_all(p: Any, s: Any, first: int, rounds: Ints, slots: Ints, rewards: Fl
     return slots.size
 
 
-class _Functions(NamedTuple):
+class _Functions(Functions):
+    """The functions of a policy, as a learner calls them."""
+
     choose: Callable[..., Any]
     choose_and_explain: Callable[..., Any] | None
     learn: Callable[..., Any]
@@ -78,6 +82,41 @@ class _Functions(NamedTuple):
     propensities: Callable[..., Any] | None
     admit: Callable[..., Any] | None
     readmit: Callable[..., Any] | None
+
+
+def _is_trusted(policy: Policy) -> bool:
+    """Return whether a policy is part of the library, so that its return values need no checks."""
+    kernel = policy.kernel
+    return is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
+
+
+def _entries(policy: Policy, state: Any) -> dict[str, EntryPoint | None]:
+    """Return the functions that a learner calls, by their names in `_Functions`."""
+    kernel, arms, numbers = policy.kernel, np.zeros(1, np.int64), np.zeros(1)
+
+    def entry(function: Callable[..., Any] | None, *rest: object, allocates: bool = False) -> EntryPoint | None:
+        return None if function is None else EntryPoint(function, policy, (policy.params, state, *rest), allocates)
+
+    both = None  # the functions of a user's policy are called one by one, with checks after each
+    if kernel.explain is not None and _is_trusted(policy):
+        both = bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain})
+    parts: dict[Any, Any] = {update: kernel.update} | ({} if kernel.enlarge is None else {is_full: state_is_full})
+    write = _write_propensity if "propensity" in state._fields else _ignore_propensity
+    return {
+        "choose": entry(kernel.choose, 1, 1, arms),
+        "choose_and_explain": entry(both, 1, 1, arms),
+        "learn": entry(bind(learn, parts), 1, 0, 0.0),
+        "learn_all": entry(bind(learn_all, {**parts, set_propensity: write}), 0, arms, arms, numbers, numbers),
+        "explain": entry(kernel.explain, 1, arms, 0, allocates=True),
+        "propensities": entry(kernel.propensities, 1, arms, numbers, allocates=True),
+        "admit": entry(kernel.admit, arms),
+        "readmit": entry(kernel.readmit, arms, arms),
+    }
+
+
+def compile_learner(policy: Policy) -> None:
+    """Compile the functions of a policy, and keep them in the cache on disk."""
+    Learner.new(policy, 2)
 
 
 class Learner:
@@ -94,6 +133,7 @@ class Learner:
         "_ready_for",
         "capacity",
         "choice_is_pure",
+        "compile",
         "hidden_slots",
         "is_trusted",
         "n_slots",
@@ -104,36 +144,31 @@ class Learner:
         "version",
     )
 
-    def __init__(self, policy: Policy, n_slots: int, capacity: int, state: Any, updates: int = 0) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        n_slots: int,
+        capacity: int,
+        state: Any,
+        updates: int = 0,
+        compile: CompileMode = "now",  # noqa: A002 (as users call it)
+    ) -> None:
         self.policy, self.n_slots, self.capacity, self.state = policy, n_slots, capacity, state
         self.updates = updates
         """How many rewards the state has recorded. A prior adds rewards without rounds, so there may be more than rounds."""
         self._params = policy.params
-        kernel, arms = policy.kernel, np.zeros(1, np.int64)
+        kernel = policy.kernel
         self.uses_propensity = "propensity" in state._fields
         """Whether the policy divides rewards by the propensity of their decision."""
-        self.is_trusted = is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
+        self.is_trusted = _is_trusted(policy)
         """Whether the policy is part of the library, so that its return values need no checks."""
         self.choice_is_pure = self.is_trusted and kernel.readmit is not None
         """Whether a choice changes no later choice: of the state it changes the tournament only, which saves time."""
         self.version = 0
         """Changes with every reward and with every change of the arms, but not with a choice."""
-        both = None  # the functions of a user's policy are called one by one, with checks after each
-        if self.is_trusted and kernel.explain is not None:
-            bound = bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain})
-            both = guarded_for(bound, policy, policy.params, state, 1, 1, arms)
-        parts: dict[Any, Any] = {update: kernel.update} | ({} if kernel.enlarge is None else {is_full: state_is_full})
-        many = bind(learn_all, {**parts, set_propensity: _write_propensity if self.uses_propensity else _ignore_propensity})
-        self._functions = _Functions(
-            guarded_for(kernel.choose, policy, policy.params, state, 1, 1, arms),
-            both,
-            guarded_for(bind(learn, parts), policy, policy.params, state, 1, 0, 0.0),
-            guarded_for(many, policy, policy.params, state, 0, arms, arms, np.zeros(1), np.zeros(1)),
-            self._optional(kernel.explain, arms, 0),
-            self._optional(kernel.propensities, arms, np.zeros(1)),
-            None if kernel.admit is None else guarded_for(kernel.admit, policy, policy.params, state, arms),
-            None if kernel.readmit is None else guarded_for(kernel.readmit, policy, policy.params, state, arms, arms),
-        )
+        self.compile: CompileMode = compile
+        """When the functions are compiled."""
+        self._functions = _Functions.of(_entries(policy, state), partial(compile_learner, policy), compile)
         # A policy with a tournament is told which arms are available (`admit`, `readmit`) before it chooses among them. The
         # state is ready for `_admitted` without the hidden slots, and an array `_ready_for` stands for these; None: unknown.
         self._ready_for: Ints | None = None
@@ -144,15 +179,10 @@ class Learner:
         self._propensities_are_trusted = kernel.propensities is None or is_own_work(kernel.propensities)
 
     @classmethod
-    def new(cls, policy: Policy, n_slots: int) -> "Learner":
+    def new(cls, policy: Policy, n_slots: int, compile: CompileMode = "now") -> "Learner":  # noqa: A002 (as users call it)
         """Return a learner without rewards."""
         capacity = states.first_capacity(policy, n_slots, FIRST_CAPACITY)
-        return cls(policy, n_slots, capacity, states.new_state(policy, n_slots, capacity))
-
-    def _optional(self, kernel: Callable[..., Any] | None, *rest: object) -> Callable[..., Any] | None:
-        if kernel is None:
-            return None
-        return guarded_for(kernel, self.policy, self.policy.params, self.state, 1, *rest, allocates=True)
+        return cls(policy, n_slots, capacity, states.new_state(policy, n_slots, capacity), compile=compile)
 
     def copy(self) -> "Learner":
         """Return an independent copy."""

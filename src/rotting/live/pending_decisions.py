@@ -24,20 +24,23 @@ import copy
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.compile import compiled, guarded_for
+from rotting.engines.entry_points import EntryPoint
+from rotting.engines.tiers import Functions
 from rotting.errors import KernelError
 from rotting.kernels.binding import bind
 from rotting.kernels.policy_slots import explain
 from rotting.live.arms import NOTHING, Complement, HasSlots, to_slots
 from rotting.live.learner import Learner
 from rotting.parts.tournament import MANY
-from rotting.policy import Reason
+from rotting.policy import Policy, Reason
 
+_ARMS = np.zeros(1, np.int64)  # an example of arms, for their type
 _FEW = 30  # with this many times as many arms as waiting ones, hiding the waiting ones is faster than listing the others
 
 
@@ -184,6 +187,19 @@ def compete(p: Any, s: Any, t: int, arms: Ints, counts: Counts, chosen: int, wai
     return best.slot, best.value
 
 
+class _Split(Functions):
+    call: Callable[..., int]  # `split_waiting`
+
+
+class _Compete(Functions):
+    call: Callable[..., tuple[int, float]]  # `compete`
+
+
+def compile_rule(policy: Policy) -> None:
+    """Compile the rule for a policy, and keep it in the cache on disk."""
+    PendingDecisions(Learner.new(policy, 2), shrink=True)
+
+
 # --- The counts, and a choice with them ---------------------------------------------------------------------------------------
 
 
@@ -221,18 +237,20 @@ class PendingDecisions:
         self._most: float = p.high if clips else math.inf
         self.has_rule = shrink and learner.explains and not learner.uses_propensity
         self.by_index = self.has_rule and learner.policy.has_index
-        self._split = compiled(split_waiting) if self.has_rule else None
-        if self._split is not None:
-            self._split(self._counts, np.zeros(1, np.int64), True, True, np.zeros(1, np.int64))  # compiles now, not later
-        self._compete: Callable[..., tuple[int, float]] | None = None
+        self._split: _Split | None = None
+        self._compete: _Compete | None = None
+        if self.has_rule:
+            entry = EntryPoint(split_waiting, None, (self._counts, _ARMS, True, True, _ARMS))
+            self._split = _Split.of({"call": entry}, partial(compile_rule, learner.policy), learner.compile)
         if self.by_index:
             with suppress(KernelError):  # reported when the policy chooses
                 self._compete = self._compiled_compete(learner)
 
-    def _compiled_compete(self, learner: Learner) -> Callable[..., tuple[int, float]]:
-        policy, arms = learner.policy, np.zeros(1, np.int64)
+    def _compiled_compete(self, learner: Learner) -> "_Compete":
+        policy = learner.policy
         bound = bind(compete, {explain: policy.kernel.explain})
-        return guarded_for(bound, policy, policy.params, learner.state, 1, arms, self._counts, 0, arms, allocates=True)
+        entry = EntryPoint(bound, policy, (policy.params, learner.state, 1, _ARMS, self._counts, 0, _ARMS), allocates=True)
+        return _Compete.of({"call": entry}, partial(compile_rule, policy), learner.compile)
 
     @property
     def _counts(self) -> Counts:
@@ -313,7 +331,7 @@ class PendingDecisions:
         if not self.waiting or self._split is None:
             return Candidates(arms, arms[:0])
         listed = np.empty_like(arms)
-        n = self._split(self._counts, arms, self.by_index, self.new_first, listed)
+        n = self._split.call(self._counts, arms, self.by_index, self.new_first, listed)
         return Candidates(arms, arms[:0]) if n == arms.size else Candidates(listed[:n], listed[n:])
 
     def find_candidates(self, learner: Learner, among: Ints | Complement) -> Candidates:
@@ -341,7 +359,7 @@ class PendingDecisions:
         if self.by_index:
             if self._compete is None:
                 self._compete = self._compiled_compete(learner)
-            slot, value = learner.call(self._compete, t, arms, self._counts, chosen, waiting)
+            slot, value = learner.call(self._compete.call, t, arms, self._counts, chosen, waiting)
         if slot < 0:  # no arm has a reward: the fewest pending decisions, the lowest slot on a tie
             return Choice(int(arms[np.argmin(self._counts.pending[arms])]), None, None)
         return Choice(chosen, None, offered) if slot == chosen else Choice(int(slot), float(value), arms)

@@ -1,0 +1,121 @@
+"""Interpreted functions and machine code: two tiers with the same results, bit for bit.
+
+Interpreted functions can be called at once, even before Numba is imported. Machine code is faster, and takes seconds to compile
+unless it is cached. With `compile="auto"`, work begins interpreted while a child process compiles, and changes over.
+
+Only the library's own code begins interpreted. Code from outside the library may behave differently there: `1 / 0` raises an
+error in Python and is infinite in machine code. It is compiled first, as with `compile="now"`.
+"""
+
+import os
+import pickle
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, Literal, Self
+from weakref import WeakValueDictionary
+
+from rotting.common.rules import option
+from rotting.engines.background import Job, submit
+from rotting.engines.entry_points import EntryPoint, interpreted
+from rotting.engines.kept_code import is_kept
+
+CompileMode = Literal["auto", "now", "never"]
+MODES = ("auto", "now", "never")
+
+
+def check_mode(compile: object) -> CompileMode:  # noqa: A002 (the name of the argument that users know)
+    """Return whether to compile at once, in the background or never.
+
+    The environment variable `ROTTING_COMPILE` says what "auto" means. Under Numba's own `NUMBA_DISABLE_JIT` and
+    `NUMBA_BOUNDSCHECK` it means "now".
+
+    Example:
+        >>> check_mode("later")
+        Traceback (most recent call last):
+        ...
+        rotting.errors.InvalidValueError: compile must be one of 'auto', 'now', 'never', got 'later'
+    """
+    mode = _one_of_modes("compile", compile)
+    if mode != "auto":
+        return mode
+    if any(os.environ.get(name, "0") not in {"", "0"} for name in ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")):
+        return "now"
+    return _one_of_modes("ROTTING_COMPILE", os.environ.get("ROTTING_COMPILE") or "auto")
+
+
+def _one_of_modes(name: str, value: Any) -> CompileMode:
+    option(*MODES).check(name, value)
+    return value  # type: ignore[no-any-return]
+
+
+def pickled(work: Callable[[], object]) -> bytes | None:
+    """Return a piece of work for the child process, or None if it cannot be sent."""
+    try:
+        return pickle.dumps(work)
+    except Exception:  # noqa: BLE001 (objects of users can raise anything)
+        return None
+
+
+class Functions:
+    """Functions as attributes: interpreted until machine code replaces them, between two calls.
+
+    Subclasses declare the attributes. Functions of the same code are one object, so that all who hold it change over together.
+    """
+
+    @classmethod
+    def of(cls, entries: Mapping[str, EntryPoint | None], work: Callable[[], object], compile: CompileMode) -> Self:  # noqa: A002
+        """Return the functions.
+
+        Args:
+            entries: the entry point of each attribute; None if there is no such function.
+            work: what compiles all of them in a child process.
+            compile: when to compile.
+        """
+        mode, known = check_mode(compile), {name: entry for name, entry in entries.items() if entry is not None}
+        own = all(entry.is_own_work for entry in known.values())
+        if mode == "never":
+            return cls._made(entries, interpreted)
+        if mode == "auto" and own:
+            keys = {name: entry.key for name, entry in known.items()}
+            key = f"{cls.__module__}.{cls.__qualname__} {keys}"
+            shared = _shared.get(key)
+            if isinstance(shared, cls):
+                return shared
+            if not all(map(is_kept, keys.values())):
+                sent = pickled(work)
+                if sent is not None:
+                    made = _shared[key] = cls._made(entries, interpreted)
+                    name = next(str(entry.policy) for entry in known.values())
+                    submit(name, sent).then(partial(_change_over, made, known))
+                    return made  # type: ignore[return-value]
+            made = _shared[key] = cls._made(entries, _machine_code)
+            return made  # type: ignore[return-value]
+        return cls._made(entries, _machine_code)
+
+    @classmethod
+    def _made(cls, entries: Mapping[str, EntryPoint | None], make: Callable[[EntryPoint], Callable[..., Any]]) -> Self:
+        made = cls()
+        made.__dict__.update({name: None if entry is None else make(entry) for name, entry in entries.items()})
+        return made
+
+
+_shared: "WeakValueDictionary[str, Functions]" = WeakValueDictionary()
+
+
+def _machine_code(entry: EntryPoint) -> Callable[..., Any]:
+    from rotting.engines.compile import guarded_for  # noqa: PLC0415 (imports Numba)
+
+    return guarded_for(entry)
+
+
+def _change_over(made: Functions, entries: Mapping[str, EntryPoint], job: Job) -> None:
+    """Replace the functions by machine code, after the child process has compiled it.
+
+    If the child could not keep it, it is compiled here. If the child was killed, the functions stay interpreted: compiling may
+    need more memory than there is.
+    """
+    if job.outcome in {"done", "failed"}:
+        with suppress(Exception):  # the functions stay interpreted, which gives the same results
+            for name, code in {name: _machine_code(entry) for name, entry in entries.items()}.items():
+                setattr(made, name, code)
