@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rotting.cli.arguments import UserError, parse_value, user_errors
+from rotting.cli.arguments import UserError, add_compile_option, parse_value, user_errors
 from rotting.errors import MissingExtraError, PathMissingError, StoreError
 
 if TYPE_CHECKING:
@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 def _serve(options: argparse.Namespace) -> None:
     from rotting.cli.output import say
     from rotting.common.rules import POSITIVE, nonnegative_int, option
+    from rotting.engines.tiers import MODES
     from rotting.store.protocol import DURABILITIES
 
     with user_errors():
         port = nonnegative_int("port", parse_value(options.port))
         rate: Any = None if options.rate is None else POSITIVE.check("rate", parse_value(options.rate))
         option(*DURABILITIES).check("durability", options.durability)
+        option(*MODES).check("compile", options.compile)
     if port > 65_535:
         raise UserError(f"port must be at most 65535, got {port}")
     if (options.tls_cert is None) != (options.tls_key is None):
@@ -35,6 +37,7 @@ def _serve(options: argparse.Namespace) -> None:
             create=not options.must_exist,
             rate=rate,
             access_log=options.access_log,
+            compile=options.compile,
             tls=None if options.tls_cert is None else (options.tls_cert, options.tls_key),
             proxies=tuple(options.trusted_proxy),
         )
@@ -69,6 +72,7 @@ def add(commands: "Commands") -> None:
     serve.add_argument(
         "--durability", default="disk", help="where a change is stored before the response: disk (default), os or memory"
     )
+    add_compile_option(serve)
     serve.add_argument("--rate", metavar="N", help="most requests per second of each token or address; default: no limit")
     serve.add_argument("--access-log", metavar="F", help="append a line for every request to this file; -: standard error")
     serve.add_argument("--tls-cert", metavar="F", help="certificate for HTTPS, with --tls-key")

@@ -145,7 +145,7 @@ def _start() -> subprocess.Popen[bytes]:
         raise OSError
     root = str(Path(rotting.__file__).parents[1])
     paths = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-    return subprocess.Popen(  # noqa: S603
+    return subprocess.Popen(
         [sys.executable, "-P", "-m", "rotting.engines.compiler_process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -63,6 +63,9 @@ class Functions:
     Subclasses declare the attributes. Functions of the same code are one object, so that all who hold it change over together.
     """
 
+    is_compiled = True
+    """Whether the functions are machine code."""
+
     @classmethod
     def of(cls, entries: Mapping[str, EntryPoint | None], work: Callable[[], object], compile: CompileMode) -> Self:  # noqa: A002
         """Return the functions.
@@ -75,7 +78,7 @@ class Functions:
         mode, known = check_mode(compile), {name: entry for name, entry in entries.items() if entry is not None}
         own = all(entry.is_own_work for entry in known.values())
         if mode == "never":
-            return cls._made(entries, interpreted)
+            return cls._made(entries, interpreted, is_compiled=False)
         if mode == "auto" and own:
             keys = {name: entry.key for name, entry in known.items()}
             key = f"{cls.__module__}.{cls.__qualname__} {keys}"
@@ -85,7 +88,7 @@ class Functions:
             if not all(map(is_kept, keys.values())):
                 sent = pickled(work)
                 if sent is not None:
-                    made = _shared[key] = cls._made(entries, interpreted)
+                    made = _shared[key] = cls._made(entries, interpreted, is_compiled=False)
                     name = next(str(entry.policy) for entry in known.values())
                     submit(name, sent).then(partial(_change_over, made, known))
                     return made  # type: ignore[return-value]
@@ -94,8 +97,14 @@ class Functions:
         return cls._made(entries, _machine_code)
 
     @classmethod
-    def _made(cls, entries: Mapping[str, EntryPoint | None], make: Callable[[EntryPoint], Callable[..., Any]]) -> Self:
+    def _made(
+        cls,
+        entries: Mapping[str, EntryPoint | None],
+        make: Callable[[EntryPoint], Callable[..., Any]],
+        is_compiled: bool = True,
+    ) -> Self:
         made = cls()
+        made.is_compiled = is_compiled
         made.__dict__.update({name: None if entry is None else make(entry) for name, entry in entries.items()})
         return made
 
@@ -119,3 +128,4 @@ def _change_over(made: Functions, entries: Mapping[str, EntryPoint], job: Job) -
         with suppress(Exception):  # the functions stay interpreted, which gives the same results
             for name, code in {name: _machine_code(entry) for name, entry in entries.items()}.items():
                 setattr(made, name, code)
+            made.is_compiled = True

@@ -322,6 +322,11 @@ class Learner:
         self.state, self.capacity, self.updates, self.version = trial.state, trial.capacity, trial.updates, trial.version
 
     @property
+    def is_compiled(self) -> bool:
+        """Whether the functions of the policy are machine code."""
+        return self._functions.is_compiled
+
+    @property
     def explains(self) -> bool:
         """Whether the policy explains its choices."""
         return self._functions.explain is not None

@@ -12,6 +12,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import nonnegative_int, positive_int
+from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
 from rotting.live.arms import Arms, Complement, restore_arm
@@ -82,6 +83,7 @@ class BanditState:
         seed: int = 0,
         pending: PendingRule = "shrink",
         max_pending: int = MAX_PENDING,
+        compile: CompileMode = "auto",  # noqa: A002 (as users call it)
     ) -> "BanditState":
         """Return the state before the first event; the arguments are those of `Bandit`."""
         check_learner(policy)
@@ -90,7 +92,7 @@ class BanditState:
         names = Arms(arms)
         key = derive_key(nonnegative_int("seed", seed), "policy")
         ledger = Ledger(positive_int("max_pending", max_pending))
-        learner = Learner.new(policy, len(names.names))
+        learner = Learner.new(policy, len(names.names), compile)
         return cls(learner, pending, names, key, 0, ledger, Orphans(ledger.max_pending))
 
     @property

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, suppress
 from os import PathLike
 from typing import Any
 
+from rotting.engines.tiers import CompileMode
 from rotting.errors import RottingError, StoreError, StoreFailedError, StoreFullError
 from rotting.live.arms import restore_arm
 from rotting.live.saved_state import Parts
@@ -51,6 +52,7 @@ class Host:
         path: the file.
         durability: what is safe when a batch is written, as for `rotting.open`.
         create: create the file if it does not exist; it is never created later.
+        compile: when the policies are compiled, as for `Bandit`.
 
     Example:
         >>> import tempfile
@@ -66,8 +68,14 @@ class Host:
         >>> folder.cleanup()
     """
 
-    def __init__(self, path: str | PathLike[str], durability: Durability = "disk", create: bool = True) -> None:
-        self._path, self._durability = path, durability
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        durability: Durability = "disk",
+        create: bool = True,
+        compile: CompileMode = "auto",  # noqa: A002 (as for `Bandit`)
+    ) -> None:
+        self._path, self._durability, self.compile = path, durability, compile
         self.is_new = create and not os.path.lexists(path)
         """Whether the store was created just now."""
         self._store = SQLiteStore(path, durability=durability, create=create)
@@ -100,7 +108,7 @@ class Host:
         """Read a bandit from the store, which may take seconds; `adopt` then puts it to use."""
         generation, meta = self.generation, self.metas[name]
         with self.reader() as reader:
-            state = resume(reader, name, meta)
+            state = resume(reader, name, meta, self.compile)
             archived, writer = reader.note(name, ARCHIVED) is not None, last_writer(reader, name)
         hosted = Hosted(name, state, meta, generation, archived=archived, writer=writer)
         hosted.bandit.warm_up()
@@ -109,7 +117,7 @@ class Host:
     def make(self, name: str, policy: Policy, arms: Iterable[Hashable], seed: int = 0, **options: Any) -> Hosted:
         """Make a new bandit, which may take seconds; `adopt` then adds it to the next batch."""
         generation = self.generation
-        state = BanditState.new(policy, arms, seed, **options)
+        state = BanditState.new(policy, arms, seed, **options, compile=self.compile)
         hosted = Hosted(check_name(name), state, describe(state, seed), generation, writer=Writer.of(policy), is_new=True)
         hosted.bandit.warm_up()
         return hosted

@@ -2,6 +2,7 @@
 
 import logging
 
+from rotting.engines.tiers import CompileMode
 from rotting.errors import RottingError, StoreError
 from rotting.live.arms import restore_arm
 from rotting.live.saved_state import current_rule, restore
@@ -34,14 +35,14 @@ def with_current_words(meta: Payload) -> Payload:
     return {**meta, "pending": current_rule(meta["pending"])} if "pending" in meta else meta
 
 
-def initial_state(meta: Payload) -> BanditState:
+def initial_state(meta: Payload, compile: CompileMode = "auto") -> BanditState:  # noqa: A002 (as users call it)
     """Return the state of a bandit before its first event."""
     arms = [restore_arm(arm) for arm in meta["arms"]]
     pending = current_rule(meta["pending"])
-    return BanditState.new(policy_from_json(meta["policy"]), arms, meta["seed"], pending, meta["max_pending"])
+    return BanditState.new(policy_from_json(meta["policy"]), arms, meta["seed"], pending, meta["max_pending"], compile)
 
 
-def resume(store: Store, name: str, meta: Payload) -> BanditState:
+def resume(store: Store, name: str, meta: Payload, compile: CompileMode = "auto") -> BanditState:  # noqa: A002 (as users call it)
     """Return the state of a bandit: its newest usable snapshot, with the events after it applied.
 
     The log is trusted: decisions are not made again, so that a store also opens with another version of its policy. A snapshot
@@ -49,12 +50,12 @@ def resume(store: Store, name: str, meta: Payload) -> BanditState:
     """
     for snapshot in store.snapshots(name):
         try:
-            return _apply_events(restore(snapshot.state), store, name, snapshot.number)
+            return _apply_events(restore(snapshot.state, compile), store, name, snapshot.number)
         except StoreError:
             raise
         except UNREADABLE as error:
             _log.warning("bandit %s: the snapshot at event %d is skipped: %s", name, snapshot.number, error)
-    return _apply_events(initial_state(meta), store, name, 0)
+    return _apply_events(initial_state(meta, compile), store, name, 0)
 
 
 def _apply_events(state: BanditState, store: Store, name: str, after: int) -> BanditState:
