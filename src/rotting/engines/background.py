@@ -14,10 +14,9 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-import rotting
-from rotting.engines.compiler_process import DONE, FAILED, READY, framed
+from rotting.engines.compiler_process import DONE, FAILED, framed
 
 _IDLE_SECONDS = 2.0  # that the child waits for more work
 _LAST_SECONDS = 10.0  # that the end of the process waits for the thread, which may be loading machine code
@@ -123,12 +122,7 @@ class Background:
                 started = _start()
                 with self._changed:
                     self._child = started
-                if started.stdout.read(1) != READY:  # type: ignore[union-attr]
-                    raise OSError
-            child = self._child
-            child.stdin.write(framed(job.work))  # type: ignore[union-attr]
-            child.stdin.flush()  # type: ignore[union-attr]
-            answer = child.stdout.read(1)  # type: ignore[union-attr]
+            answer = _send(self._child, job.work)
         except (OSError, ValueError):
             answer = b""
         if answer in {DONE, FAILED}:
@@ -143,7 +137,7 @@ def _start() -> subprocess.Popen[bytes]:
     """Start a child."""
     if not sys.executable or getattr(sys, "frozen", False):  # then it is no Python that could be started
         raise OSError
-    root = str(Path(rotting.__file__).parents[1])
+    root = str(Path(__file__).parents[2])  # the folder that has the package
     paths = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "rotting.engines.compiler_process"],
@@ -153,6 +147,14 @@ def _start() -> subprocess.Popen[bytes]:
         env={**os.environ, "PYTHONPATH": paths},
         start_new_session=True,
     )
+
+
+def _send(child: Any, work: bytes) -> bytes:
+    """Send a piece of work, and return the answer; an empty one if the child has ended."""
+    child.stdin.write(framed(work))
+    child.stdin.flush()
+    answer: bytes = child.stdout.read(1)
+    return answer
 
 
 def _end(child: subprocess.Popen[bytes] | None) -> None:
@@ -176,6 +178,10 @@ def cancel(job: Job) -> None:
     _background.cancel(job)
 
 
+def _stop() -> None:
+    _background.stop()
+
+
 def _after_fork_in_child() -> None:
     """Forget the thread and the child, which belong to the parent, and its jobs."""
     global _background, _lock  # noqa: PLW0603 (the process decides)
@@ -183,6 +189,6 @@ def _after_fork_in_child() -> None:
     _background = Background()
 
 
-atexit.register(lambda: _background.stop())
+atexit.register(_stop)
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_after_fork_in_child)

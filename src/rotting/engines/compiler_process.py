@@ -13,7 +13,7 @@ import threading
 from queue import SimpleQueue
 from typing import IO
 
-READY, DONE, FAILED = b"r", b"d", b"f"
+DONE, FAILED = b"d", b"f"
 _LENGTH = struct.Struct("<Q")
 
 
@@ -35,7 +35,6 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed must not be taken for an answer
     waiting: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, waiting), daemon=True).start()
-    answers.write(READY)
     while True:
         try:
             pickle.loads(waiting.get())()  # noqa: S301 (what the parent wrote)

@@ -26,6 +26,23 @@ def loop_entry(game: Game, checked: bool = False) -> EntryPoint:
     return EntryPoint(game.checked if checked else game.linked, game.policy, example, True, checked, game.setting.noise)
 
 
+def compiling_status(game: Game, bar: Progress) -> str:
+    """Return what the progress bar shows while a game is compiled, as long as `bar.part` is that game.
+
+    Example:
+        >>> import rotting
+        >>> from rotting.common.progress import Part
+        >>> from rotting.simulation.plan import Simulation, plan
+        >>> (game,), _ = plan(Simulation(rotting.RAWUCB(), rotting.problems.two_arms(horizon=9))).games()
+        >>> bar = Progress(9)
+        >>> bar.part = Part(number=3, of=8)
+        >>> compiling_status(game, bar)
+        'compiling RAW-UCB (3 of 8)'
+    """
+    place = f" ({bar.part.number} of {bar.part.of})" if bar.part.of > 1 else ""
+    return f"compiling {game.policy.title}{place}"
+
+
 class _ArrayKind(NamedTuple):
     """What decides the type of an array in machine code."""
 
@@ -94,7 +111,7 @@ class GameStart:
 
     def __init__(self, game: Game, bar: Progress, compile: CompileMode) -> None:  # noqa: A002 (as users call it)
         mode = check_mode(compile)
-        self._bar, self._part, self._label = bar, bar.part, game.policy.title
+        self._bar, self._status = bar, compiling_status(game, bar)
         self._left = bar.part.size
         self._job: Job | None = None
         self.never = mode == "never"
@@ -123,14 +140,8 @@ class GameStart:
         per_round = seconds / (done + min(_UNSEEN_ROUNDS, task.game.setting.horizon))  # at least
         if per_round * (max(self._left, task.rounds) - done) > _COMPILE_SECONDS:
             self._job = submit(task.game.policy.name, self._work or b"")
-            self._bar.status = self.status
+            self._bar.status = self._status
         return False
-
-    @property
-    def status(self) -> str:
-        """What the progress bar shows while the game is compiled."""
-        place = f" ({self._part.number} of {self._part.of})" if self._part.of > 1 else ""
-        return f"compiling {self._label}{place}"
 
     def played(self, task: Task) -> None:
         """Count a task that was played interpreted."""

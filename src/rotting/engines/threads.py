@@ -16,7 +16,7 @@ import numpy as np
 from rotting.common.arrays import Ints
 from rotting.common.progress import Progress
 from rotting.engines.game import CANCEL, DONE
-from rotting.engines.game_start import GameStart, Loop, loop_entry
+from rotting.engines.game_start import GameStart, Loop, compiling_status, loop_entry
 from rotting.engines.kernel_errors import game_error
 from rotting.engines.task import Chunk, Game, Task
 from rotting.engines.tiers import CompileMode
@@ -70,10 +70,10 @@ class Threads:
                 if left.runs > 0 and left.end - 1 > tried:
                     left, last = left.split(left.runs - 1)
                     tried = last.first_run
-                    checked = checked or _compiled_loop(game, bar, start.status, checked=True)
+                    checked = checked or _compiled_loop(game, bar, checked=True)
                     trials.append(pool.submit(last, checked))
                 if left.runs > 0:
-                    loop = loop or _compiled_loop(game, bar, start.status)
+                    loop = loop or _compiled_loop(game, bar)
                     if trials:
                         yield from pool.finished(*trials)
                         trials.clear()
@@ -93,14 +93,14 @@ def try_out(game: Game, last_run: int, bar: Progress) -> None:
     Engines that cannot check indices call this before they play.
     """
     if not is_own_work(game.linked):
-        loop = _compiled_loop(game, bar, f"compiling {game.policy.title}", checked=True)
+        loop = _compiled_loop(game, bar, checked=True)
         for run in sorted({0, last_run}):
             _play(Task(game, run, 1), loop, np.zeros(2, np.int64))
 
 
-def _compiled_loop(game: Game, bar: Progress, status: str, checked: bool = False) -> Loop:
+def _compiled_loop(game: Game, bar: Progress, checked: bool = False) -> Loop:
     """Return the compiled loop of a game."""
-    bar.status = status
+    bar.status = compiling_status(game, bar)
     bar.advance(0)
     from rotting.engines.compile import compiled_for, indices_checked  # noqa: PLC0415 (imports Numba)
 
@@ -119,7 +119,7 @@ def _interpret(
         wait([future], _SHOW_SECONDS)
         yield from pool.finished()
         if loop is None and not future.done() and start.is_ready(task, pool.rounds_of(future), time.monotonic() - began):
-            loop = _compiled_loop(task.game, bar, start.status)
+            loop = _compiled_loop(task.game, bar)
             pool.cancel(future)
     yield from pool.finished(future)
     played, _ = future.result()
@@ -127,7 +127,7 @@ def _interpret(
     return task.split(played.runs)[1], loop
 
 
-def _play(task: Task, loop: Loop, signal: Ints) -> _Played:
+def _play(task: Task, loop: Loop, signal: Ints) -> Chunk:
     chunk = task.blank()
     arguments = task.game.arguments(task.first_run, chunk, signal)  # before the clock starts: this may draw problems
     began = time.thread_time()  # the CPU time of this thread alone: others compile and play at the same time
@@ -135,7 +135,11 @@ def _play(task: Task, loop: Loop, signal: Ints) -> _Played:
         loop(*arguments)
     except MISTAKES as error:
         raise game_error(task, chunk, error) from None
-    return task, chunk._replace(seconds=time.thread_time() - began)
+    return chunk._replace(seconds=time.thread_time() - began)
+
+
+def _play_compiled(task: Task, loop: Loop, signal: Ints) -> _Played:
+    return task, _play(task, loop, signal)
 
 
 def _play_interpreted(task: Task, signal: Ints) -> _Played:
@@ -143,7 +147,7 @@ def _play_interpreted(task: Task, signal: Ints) -> _Played:
     game = task.game
     own = is_own_work(game.linked)
     with np.errstate(all="ignore"):  # as machine code, which does not warn
-        _, chunk = _play(task, game.linked if own else game.checked, signal)
+        chunk = _play(task, game.linked if own else game.checked, signal)
     whole = int(np.count_nonzero(chunk.pulls.sum(axis=1) == game.setting.horizon))  # the last one may be cancelled
     return task.split(whole)[0], chunk.first(whole)._replace(seconds=np.nan)
 
@@ -164,7 +168,7 @@ class _Pool:
     def submit(self, task: Task, loop: Loop) -> Future[_Played]:
         """Queue a task for the next free thread."""
         signal = np.zeros(2, np.int64)
-        return self._watch(self._threads.submit(_play, task, loop, signal), task, signal)
+        return self._watch(self._threads.submit(_play_compiled, task, loop, signal), task, signal)
 
     def interpret(self, task: Task) -> Future[_Played]:
         """Play a task interpreted, now: the GIL lets one thread do so at a time."""

@@ -91,9 +91,9 @@ class Functions:
                     made = _shared[key] = cls._made(entries, interpreted, is_compiled=False)
                     name = next(str(entry.policy) for entry in known.values())
                     submit(name, sent).then(partial(_change_over, made, known))
-                    return made  # type: ignore[return-value]
+                    return made
             made = _shared[key] = cls._made(entries, _machine_code)
-            return made  # type: ignore[return-value]
+            return made
         return cls._made(entries, _machine_code)
 
     @classmethod
