@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rotting.cli import (
     backup_command,
+    compile_command,
     list_command,
     log_command,
     reproduce_command,
@@ -32,6 +33,7 @@ examples:
   rotting serve songs.rot
   rotting log songs.rot --verify
   rotting backup songs.rot monday.rot
+  rotting compile raw-ucb eff-raw-ucb
 
 Policies and problems are written {SYNTAX}; `rotting list` names them all.
 """
@@ -43,7 +45,8 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     parser = Parser(prog="rotting", description=about, epilog=EXAMPLES, formatter_class=help_formatter, allow_abbrev=False)
     parser.add_argument("-V", "--version", action="version", version=f"rotting {__version__}")
     commands = Commands(parser)
-    for each in (list_command, simulate_command, theory_command, reproduce_command, log_command, backup_command, serve_command):
+    modules = (list_command, simulate_command, theory_command, reproduce_command, log_command, backup_command)
+    for each in (*modules, serve_command, compile_command):
         each.add(commands)
     return parser, commands.names
 

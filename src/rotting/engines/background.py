@@ -27,12 +27,11 @@ class Job:
     """Something to compile.
 
     Args:
-        name: what is compiled, for messages.
         work: a pickled callable without arguments, which compiles.
     """
 
-    def __init__(self, name: str, work: bytes) -> None:
-        self.name, self.work = name, work
+    def __init__(self, work: bytes) -> None:
+        self.work = work
         self.outcome: Outcome = ""
         """"done": the child has compiled; "failed": it could not; "killed": it or its start was ended by something else."""
         self._then: list[Callable[[Job], None]] = []
@@ -63,11 +62,11 @@ class Background:
         self._child: subprocess.Popen[bytes] | None = None
         self._stopped = False
 
-    def submit(self, name: str, work: bytes) -> Job:
+    def submit(self, work: bytes) -> Job:
         """Return a job that will be compiled, or the one that compiles the same already."""
         with self._changed:
             known = next((each for each in self._jobs if each.work == work and not each.outcome), None)
-            job = known or Job(name, work)
+            job = known or Job(work)
             if known is None:
                 self._jobs.append(job)
                 if self._thread is None and not self._stopped:
@@ -168,9 +167,9 @@ _lock = threading.RLock()
 _background = Background()
 
 
-def submit(name: str, work: bytes) -> Job:
+def submit(work: bytes) -> Job:
     """Compile something in the background, as `Background.submit` describes."""
-    return _background.submit(name, work)
+    return _background.submit(work)
 
 
 def cancel(job: Job) -> None:

@@ -73,7 +73,8 @@ def interpreted(entry: EntryPoint) -> Callable[..., Any]:
 def _kind(value: Any) -> Any:
     """Return what decides the type that Numba gives a value."""
     if isinstance(value, np.ndarray):
-        return str(value.dtype), value.ndim, value.flags.c_contiguous, value.flags.f_contiguous, value.flags.writeable
+        layout = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else "A"
+        return str(value.dtype), value.ndim, layout, value.flags.writeable
     if isinstance(value, tuple):
         return f"{type(value).__module__}.{type(value).__qualname__}", tuple(map(_kind, value))
     return type(value).__name__

@@ -100,6 +100,15 @@ def compile_blueprint(blueprint: _Blueprint) -> None:
     compiled_for(EntryPoint(loop, blueprint.policy, _with_content(blueprint.example), allocates=True, noise=setting.noise))
 
 
+def compile_game(game: Game) -> bool:
+    """Compile the loop of a game; return whether it is kept in the cache on disk."""
+    from rotting.engines.compile import compiled_for  # noqa: PLC0415 (imports Numba)
+
+    entry = loop_entry(game)
+    compiled_for(entry)
+    return is_kept(entry.key)
+
+
 class GameStart:
     """Decides whether a game begins interpreted, and when to change over to machine code.
 
@@ -139,7 +148,7 @@ class GameStart:
             return bool(self._job.outcome)
         per_round = seconds / (done + min(_UNSEEN_ROUNDS, task.game.setting.horizon))  # at least
         if per_round * (max(self._left, task.rounds) - done) > _COMPILE_SECONDS:
-            self._job = submit(task.game.policy.name, self._work or b"")
+            self._job = submit(self._work or b"")
             self._bar.status = self._status
         return False
 

@@ -11,7 +11,6 @@ import os
 import pickle
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import Any, Literal, Self
 from weakref import WeakValueDictionary
 
@@ -63,8 +62,9 @@ class Functions:
     Subclasses declare the attributes. Functions of the same code are one object, so that all who hold it change over together.
     """
 
-    is_compiled = True
+    is_compiled: bool
     """Whether the functions are machine code."""
+    _entries: Mapping[str, EntryPoint]
 
     @classmethod
     def of(cls, entries: Mapping[str, EntryPoint | None], work: Callable[[], object], compile: CompileMode) -> Self:  # noqa: A002
@@ -75,38 +75,49 @@ class Functions:
             work: what compiles all of them in a child process.
             compile: when to compile.
         """
-        mode, known = check_mode(compile), {name: entry for name, entry in entries.items() if entry is not None}
-        own = all(entry.is_own_work for entry in known.values())
-        if mode == "never":
-            return cls._made(entries, interpreted, is_compiled=False)
+        mode, own = check_mode(compile), all(entry.is_own_work for entry in entries.values() if entry is not None)
         if mode == "auto" and own:
-            keys = {name: entry.key for name, entry in known.items()}
-            key = f"{cls.__module__}.{cls.__qualname__} {keys}"
-            shared = _shared.get(key)
-            if isinstance(shared, cls):
-                return shared
-            if not all(map(is_kept, keys.values())):
-                sent = pickled(work)
-                if sent is not None:
-                    made = _shared[key] = cls._made(entries, interpreted, is_compiled=False)
-                    name = next(str(entry.policy) for entry in known.values())
-                    submit(name, sent).then(partial(_change_over, made, known))
-                    return made
-            made = _shared[key] = cls._made(entries, _machine_code)
-            return made
-        return cls._made(entries, _machine_code)
+            return cls._shared_by_all(entries, work)
+        return cls._made(entries, is_compiled=mode != "never")
 
     @classmethod
-    def _made(
-        cls,
-        entries: Mapping[str, EntryPoint | None],
-        make: Callable[[EntryPoint], Callable[..., Any]],
-        is_compiled: bool = True,
-    ) -> Self:
-        made = cls()
-        made.is_compiled = is_compiled
-        made.__dict__.update({name: None if entry is None else make(entry) for name, entry in entries.items()})
+    def _shared_by_all(cls, entries: Mapping[str, EntryPoint | None], work: Callable[[], object]) -> Self:
+        """Return the functions that others have, or make them: interpreted if they are not cached and can be compiled later."""
+        keys = {name: entry.key for name, entry in entries.items() if entry is not None}
+        key = f"{cls.__module__}.{cls.__qualname__} {keys}"
+        known = _shared.get(key)
+        if isinstance(known, cls):
+            return known
+        sent = None if all(map(is_kept, keys.values())) else pickled(work)
+        made = cls._made(entries, is_compiled=sent is None)
+        _shared[key] = made
+        if sent is not None:
+            submit(sent).then(made._change_over_after)
         return made
+
+    @classmethod
+    def _made(cls, entries: Mapping[str, EntryPoint | None], is_compiled: bool) -> Self:
+        made = cls()
+        for name, entry in entries.items():
+            setattr(made, name, None if entry is None else _machine_code(entry) if is_compiled else interpreted(entry))
+        made._entries = {name: entry for name, entry in entries.items() if entry is not None}
+        made.is_compiled = is_compiled
+        return made
+
+    def change_over(self) -> None:
+        """Replace the functions by machine code, which is compiled here unless it is cached."""
+        for name, code in {name: _machine_code(entry) for name, entry in self._entries.items()}.items():
+            setattr(self, name, code)
+        self.is_compiled = True
+
+    def _change_over_after(self, job: Job) -> None:
+        """Change over after the child process has compiled, or here if it could not.
+
+        If the child was killed, the functions stay interpreted: compiling may need more memory than there is.
+        """
+        if job.outcome in {"done", "failed"}:
+            with suppress(Exception):  # the functions stay interpreted, which gives the same results
+                self.change_over()
 
 
 _shared: "WeakValueDictionary[str, Functions]" = WeakValueDictionary()
@@ -116,16 +127,3 @@ def _machine_code(entry: EntryPoint) -> Callable[..., Any]:
     from rotting.engines.compile import guarded_for  # noqa: PLC0415 (imports Numba)
 
     return guarded_for(entry)
-
-
-def _change_over(made: Functions, entries: Mapping[str, EntryPoint], job: Job) -> None:
-    """Replace the functions by machine code, after the child process has compiled it.
-
-    If the child could not keep it, it is compiled here. If the child was killed, the functions stay interpreted: compiling may
-    need more memory than there is.
-    """
-    if job.outcome in {"done", "failed"}:
-        with suppress(Exception):  # the functions stay interpreted, which gives the same results
-            for name, code in {name: _machine_code(entry) for name, entry in entries.items()}.items():
-                setattr(made, name, code)
-            made.is_compiled = True

@@ -90,9 +90,10 @@ def _is_trusted(policy: Policy) -> bool:
     return is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
 
 
-def _entries(policy: Policy, state: Any) -> dict[str, EntryPoint | None]:
+def _entries(policy: Policy) -> dict[str, EntryPoint | None]:
     """Return the functions that a learner calls, by their names in `_Functions`."""
     kernel, arms, numbers = policy.kernel, np.zeros(1, np.int64), np.zeros(1)
+    state = states.new_state(policy, 1, 1)  # of the types of every state of the policy
 
     def entry(function: Callable[..., Any] | None, *rest: object, allocates: bool = False) -> EntryPoint | None:
         return None if function is None else EntryPoint(function, policy, (policy.params, state, *rest), allocates)
@@ -168,7 +169,7 @@ class Learner:
         """Changes with every reward and with every change of the arms, but not with a choice."""
         self.compile: CompileMode = compile
         """When the functions are compiled."""
-        self._functions = _Functions.of(_entries(policy, state), partial(compile_learner, policy), compile)
+        self._functions = _Functions.of(_entries(policy), partial(compile_learner, policy), compile)
         # A policy with a tournament is told which arms are available (`admit`, `readmit`) before it chooses among them. The
         # state is ready for `_admitted` without the hidden slots, and an array `_ready_for` stands for these; None: unknown.
         self._ready_for: Ints | None = None
@@ -325,6 +326,10 @@ class Learner:
     def is_compiled(self) -> bool:
         """Whether the functions of the policy are machine code."""
         return self._functions.is_compiled
+
+    def change_over(self) -> None:
+        """Replace interpreted functions by machine code, here and in all learners that share them."""
+        self._functions.change_over()
 
     @property
     def explains(self) -> bool:

@@ -34,6 +34,7 @@ from rotting.engines.entry_points import EntryPoint
 from rotting.engines.tiers import Functions
 from rotting.errors import KernelError
 from rotting.kernels.binding import bind
+from rotting.kernels.nested import new_state
 from rotting.kernels.policy_slots import explain
 from rotting.live.arms import NOTHING, Complement, HasSlots, to_slots
 from rotting.live.learner import Learner
@@ -187,6 +188,9 @@ def compete(p: Any, s: Any, t: int, arms: Ints, counts: Counts, chosen: int, wai
     return best.slot, best.value
 
 
+_COUNTS = Counts(_ARMS, _ARMS)  # an example, for its type
+
+
 class _Split(Functions):
     call: Callable[..., int]  # `split_waiting`
 
@@ -240,7 +244,7 @@ class PendingDecisions:
         self._split: _Split | None = None
         self._compete: _Compete | None = None
         if self.has_rule:
-            entry = EntryPoint(split_waiting, None, (self._counts, _ARMS, True, True, _ARMS))
+            entry = EntryPoint(split_waiting, None, (_COUNTS, _ARMS, True, True, _ARMS))
             self._split = _Split.of({"call": entry}, partial(compile_rule, learner.policy), learner.compile)
         if self.by_index:
             with suppress(KernelError):  # reported when the policy chooses
@@ -249,7 +253,8 @@ class PendingDecisions:
     def _compiled_compete(self, learner: Learner) -> "_Compete":
         policy = learner.policy
         bound = bind(compete, {explain: policy.kernel.explain})
-        entry = EntryPoint(bound, policy, (policy.params, learner.state, 1, _ARMS, self._counts, 0, _ARMS), allocates=True)
+        state = new_state(policy, 1, 1)  # of the types of every state of the policy
+        entry = EntryPoint(bound, policy, (policy.params, state, 1, _ARMS, _COUNTS, 0, _ARMS), allocates=True)
         return _Compete.of({"call": entry}, partial(compile_rule, policy), learner.compile)
 
     @property
@@ -259,6 +264,12 @@ class PendingDecisions:
             self.arrays.pending[i], self.arrays.rewards[i] = self.pending[i], self.rewards[i]
         self.stale.clear()
         return self.arrays
+
+    def change_over(self) -> None:
+        """Replace interpreted functions by machine code."""
+        for each in (self._split, self._compete):
+            if each is not None:
+                each.change_over()
 
     def copy(self) -> "PendingDecisions":
         """Return an independent copy."""
