@@ -92,7 +92,7 @@ class Functions:
         made = cls._made(entries, is_compiled=sent is None)
         _shared[key] = made
         if sent is not None:
-            submit(sent).then(made._change_over_after)
+            submit(sent).then(made.change_over_after)
         return made
 
     @classmethod
@@ -110,7 +110,7 @@ class Functions:
             setattr(self, name, code)
         self.is_compiled = True
 
-    def _change_over_after(self, job: Job) -> None:
+    def change_over_after(self, job: Job) -> None:
         """Change over after the child process has compiled, or here if it could not.
 
         If the child was killed, the functions stay interpreted: compiling may need more memory than there is.
