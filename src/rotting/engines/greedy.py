@@ -8,6 +8,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.game import Board, count, mean_now, means_of_run, memory_of_run, new_board
+from rotting.engines.tiers import check_mode
 from rotting.kernels.binding import allocates_nothing, bind
 from rotting.kernels.exact_sums import add, difference
 from rotting.kernels.mistakes import is_own_work
@@ -52,7 +53,8 @@ def greedy_rewards(means: Any, n_arms: int, checkpoints: Ints, parts: Mapping[An
     """
     collected = np.zeros((runs, checkpoints.size))
     play: Any = bind(collect_runs, parts)
-    if runs * int(checkpoints[-1]) * n_arms > _FEW or not is_own_work(play):
+    mode, few = check_mode("auto"), runs * int(checkpoints[-1]) * n_arms <= _FEW
+    if mode == "now" or not (few or mode == "never") or not is_own_work(play):
         from rotting.engines.compile import compiled  # noqa: PLC0415 (imports Numba)
 
         play = compiled(play, allocates=True)
