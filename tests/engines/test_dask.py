@@ -114,7 +114,7 @@ def test_a_gpu_of_a_worker_plays_what_it_can_and_threads_the_rest(monkeypatch: p
         def nthreads(self) -> dict[str, int]:
             return {"worker": 16}
 
-    monkeypatch.setattr(engine, "_PendingFutures", lambda client, bar, compile: Flight())
+    monkeypatch.setattr(engine, "_PendingFutures", lambda *_: Flight())
     monkeypatch.setattr(Dask, "_have_gpus", lambda self, bar: True)
     monkeypatch.setattr(engine, "_CPU_ROUNDS", 1)
     for record in ((), "arms"):
