@@ -13,6 +13,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled_for
+from rotting.engines.entry_points import EntryPoint
 from rotting.engines.game import is_full, state_is_full
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.nested import flatten, unflatten
@@ -461,6 +462,6 @@ def choices(
         book, counts = new_book(rounds, n_arms), Counts(np.zeros(n_arms, np.int64), np.zeros(n_arms, np.int64))
         rows, key, arms = rows_of(policy, s, capacity), derive_key(seed, "policy"), np.arange(n_arms)
         given = (policy.params, s, words, c, copied, rows, chance, book, counts, key, policy.first_pulls, arms, swapped)
-        if compiled_for(bound_play(policy, counting, counted), policy, *given)(*given):
+        if compiled_for(EntryPoint(bound_play(policy, counting, counted), policy, given))(*given):
             return book.numbers
         capacity *= 2  # and again from the start: the same choices come of it

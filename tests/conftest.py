@@ -16,6 +16,10 @@ FEW = EXAMPLES if INTERPRETED or STRESS else 15  # examples where each plays a g
 LIMIT = float(os.environ.get("ROTTING_TEST_SECONDS", "inf"))  # as `make check` sets it; a test that has begun ends
 _START = time.monotonic()
 
+# "auto" would begin interpreted and start a compiler: tests of machine code would not test it, and race with it. The tests of
+# tiers say what they want.
+os.environ.setdefault("ROTTING_COMPILE", "now")
+
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=EXAMPLES, database=None)
 hypothesis.settings.load_profile("fixed")
 

@@ -21,6 +21,7 @@ NO_BEHAVIOUR = {
 """Modules that need no test file, and why."""
 
 TESTED_WITH = {
+    "engines/compiler_process.py": "engines/test_background.py",
     "engines/cuda_device.py": "engines/test_cuda.py",
     "engines/cuda_game.py": "engines/test_cuda.py",
     "kernels/mistakes.py": "engines/test_kernel_errors.py",

@@ -48,6 +48,7 @@ Names are imported when they are first used, so that `import rotting` is fast an
 """
 
 import importlib
+import pkgutil
 from typing import TYPE_CHECKING, Any
 
 from rotting.common.version import __version__ as __version__
@@ -163,6 +164,15 @@ def _policy_classes() -> dict[str, Any]:
     return {each.__name__: each for each in classes if each.__module__.startswith("rotting.policies.")}
 
 
+def _policy_in_its_own_module(name: str) -> Any:
+    """Return a policy from the module that has its name, without importing all policies; None if there is none."""
+    policies = importlib.import_module("rotting.policies")
+    for _, module, _ in pkgutil.iter_modules(policies.__path__):
+        if module.replace("_", "") == name.lower():
+            return getattr(importlib.import_module(f"rotting.policies.{module}"), name, None)
+    return None
+
+
 if not TYPE_CHECKING:  # or a type checker would accept every name
 
     def __getattr__(name: str) -> Any:
@@ -172,6 +182,8 @@ if not TYPE_CHECKING:  # or a type checker would accept every name
             value = getattr(module, name) if home else module
         elif name == "__all__":
             value = sorted({"__version__", *_HOMES, *_policy_classes()})
+        elif not name.startswith("_") and (found := _policy_in_its_own_module(name)) is not None:
+            value = found
         elif name.startswith("_") or name not in (known := _policy_classes()):
             from rotting.common.module_names import no_such_name  # noqa: PLC0415 - only to word an error
 

@@ -28,7 +28,6 @@ from rotting.engines import chunk_store as chunks
 from rotting.engines import task as task_module
 from rotting.engines import threads
 from rotting.engines.chunk_store import ChunkStore
-from rotting.engines.compile import compiled_for
 from rotting.engines.game import CANCEL
 from rotting.engines.task import Chunk, Game, Origin, Task, cut
 from rotting.engines.work_claims import WorkClaims
@@ -73,7 +72,7 @@ def test_kept_games_give_the_same_result(tmp_path: Path, runs: int) -> None:
 
 def test_what_is_kept_is_not_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     simulate(POLICIES, PROBLEM, runs=5, keep=tmp_path)
-    monkeypatch.delattr(threads, "compiled_for")
+    monkeypatch.delattr(threads, "_compiled_loop")
     simulate(POLICIES[::-1], PROBLEM, runs=5, keep=tmp_path)
     with pytest.raises(NameError):
         simulate(POLICIES, PROBLEM, runs=6, keep=tmp_path)
@@ -262,8 +261,10 @@ def test_cancelled_games_are_not_kept(tmp_path: Path, monkeypatch: pytest.Monkey
     """One chunk fails while another is at play, which is cancelled before its end."""
     at_play = threading.Event()
 
+    compiled_loop = threads._compiled_loop
+
     def hindered(*arguments: Any, **options: Any) -> Any:
-        game = compiled_for(*arguments, **options)
+        game = compiled_loop(*arguments, **options)
 
         def play(*its: Any) -> None:
             first, signal = its[5], its[-1]
@@ -279,7 +280,7 @@ def test_cancelled_games_are_not_kept(tmp_path: Path, monkeypatch: pytest.Monkey
         return play
 
     with monkeypatch.context() as patch:
-        patch.setattr(threads, "compiled_for", hindered)
+        patch.setattr(threads, "_compiled_loop", hindered)
         with pytest.raises(RuntimeError, match="out of order"):
             simulate(make("ucb1"), PROBLEM, runs=3, keep=tmp_path, workers=2)
     (kept,) = files(tmp_path)  # of run 0

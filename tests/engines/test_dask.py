@@ -114,7 +114,7 @@ def test_a_gpu_of_a_worker_plays_what_it_can_and_threads_the_rest(monkeypatch: p
         def nthreads(self) -> dict[str, int]:
             return {"worker": 16}
 
-    monkeypatch.setattr(engine, "_PendingFutures", lambda client, bar: Flight())
+    monkeypatch.setattr(engine, "_PendingFutures", lambda *_: Flight())
     monkeypatch.setattr(Dask, "_have_gpus", lambda self, bar: True)
     monkeypatch.setattr(engine, "_CPU_ROUNDS", 1)
     for record in ((), "arms"):
@@ -308,12 +308,12 @@ def test_killed_workers_change_nothing(tmp_path: Path) -> None:
 
 def test_other_code_on_a_worker_is_told() -> None:
     with pytest.raises(EngineError, match=r"workers must have the code of UCB1\(.*\) .*, of digest abc, got \w+: "):
-        play_on_worker(game(), "abc", [(0, 1)], on_gpu=False)
+        play_on_worker(game(), "abc", [(0, 1)], on_gpu=False, compile="now")
 
 
 def test_a_worker_plays_what_threads_play() -> None:
     one = game()
-    ((first_run, chunk),), rest = play_on_worker(one, one.code, [(7, 3)], on_gpu=False)
+    ((first_run, chunk),), rest = play_on_worker(one, one.code, [(7, 3)], on_gpu=False, compile="now")
     ((_, expected),) = Threads(1).play([Task(one, 7, 3)], bar())
     assert (first_run, rest) == (7, [])
     assert np.array_equal(chunk.regret, expected.regret)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rotting.common.arrays import Ints
 from rotting.common.rules import Option
 from rotting.engines.compile import compiled_for
+from rotting.engines.entry_points import EntryPoint
 from rotting.experiments.theory import problems
 from rotting.kernels.random_numbers import uniform
 from rotting.live import policy_state as states
@@ -119,8 +120,8 @@ def play_naive(
 def compiled_kernels(policy: Policy) -> tuple[Callable[..., int], Callable[..., None]]:
     """`choose` and `update` for calls by the thousand."""
     kernel, state = policy.kernel, states.new_state(policy, 1, 1)
-    choose = compiled_for(kernel.choose, policy, policy.params, state, 1, KEY, np.arange(1))
-    return choose, compiled_for(kernel.update, policy, policy.params, state, 1, 0, 0.0)
+    choose = compiled_for(EntryPoint(kernel.choose, policy, (policy.params, state, 1, KEY, np.arange(1))))
+    return choose, compiled_for(EntryPoint(kernel.update, policy, (policy.params, state, 1, 0, 0.0)))
 
 
 class Player:

@@ -45,7 +45,7 @@ SOME = st.frozensets(st.integers(0, N - 1), max_size=20)
 @given(st.lists(st.tuples(st.sampled_from(["admit", "hide", "change", "reset", "copy"]), SOME), max_size=20))
 def test_the_tournament_knows_the_arms_that_were_asked_for(steps: list[tuple[str, frozenset[int]]]) -> None:
     told, every = Told(), np.arange(N)
-    admitted, hidden = AdmittedArms(told.admit, told.readmit), frozenset[int]()
+    admitted, hidden = AdmittedArms(told, can_hide=True), frozenset[int]()
     for step, some in steps:
         ready: Ints | None = every
         if step == "reset":
@@ -72,7 +72,7 @@ def test_the_tournament_knows_the_arms_that_were_asked_for(steps: list[tuple[str
 
 def test_the_same_arms_are_told_once() -> None:
     told, every, hidden = Told(), np.arange(N), frozenset({3, 4})
-    admitted = AdmittedArms(told.admit, told.readmit)
+    admitted = AdmittedArms(told, can_hide=True)
     ready = admitted.hide(None, STATE, N, every, hidden)
     calls = told.calls
     assert admitted.hide(None, STATE, N, every, hidden) is ready
@@ -81,8 +81,8 @@ def test_the_same_arms_are_told_once() -> None:
 
 def test_few_arms_are_listed() -> None:
     told, every = Told(), np.arange(N)
-    admitted = AdmittedArms(told.admit, told.readmit)
+    admitted = AdmittedArms(told, can_hide=True)
     assert admitted.hide(None, STATE, N, every, frozenset(range(21))) is None
-    assert AdmittedArms(told.admit, None).hide(None, STATE, N, every, frozenset({3})) is None
+    assert AdmittedArms(told, can_hide=False).hide(None, STATE, N, every, frozenset({3})) is None
     admitted.admit(None, STATE, N, every[: MANY - 1])
     assert told.calls == 0

@@ -6,31 +6,33 @@ from typing import Any
 import numpy as np
 
 import rotting
+from rotting.engines.tiers import CompileMode
 from rotting.kernels.nested import new_state
 from rotting.live.shared_functions import shared
 from rotting.policy import Kernel, Policy
 
 
-def make_object(policy: Policy, state: Any) -> object:
+def make_object(policy: Policy, mode: CompileMode) -> object:
     """Return a new object."""
     return object()
 
 
-def found(policy: Policy, n_arms: int = 2, capacity: int = 8) -> object:
-    return shared(policy, new_state(policy, n_arms, capacity), make_object)
+def found(policy: Policy, n_arms: int = 2, capacity: int = 8, mode: CompileMode = "now") -> object:
+    return shared(policy, new_state(policy, n_arms, capacity), mode, make_object)
 
 
 def test_parameters_and_sizes_do_not_matter() -> None:
     first = found(rotting.EffRAWUCB())
     assert found(rotting.EffRAWUCB(alpha=4, sigma=0.5, m=3), n_arms=50, capacity=1_000) is first
     assert found(rotting.UCB1()) is not first
+    assert found(rotting.EffRAWUCB(), mode="never") is not first
 
 
 def test_other_types_of_a_state_get_functions_of_their_own() -> None:
     policy = rotting.UCB1()
     state = new_state(policy, 2, 8)
     columns = type(state)(*(np.zeros((4, *each.shape))[::2] if isinstance(each, np.ndarray) else each for each in state))
-    assert shared(policy, columns, make_object) is not shared(policy, state, make_object)
+    assert shared(policy, columns, "now", make_object) is not shared(policy, state, "now", make_object)
 
 
 def test_code_from_outside_the_library_is_not_shared() -> None:
@@ -48,16 +50,18 @@ def test_code_from_outside_the_library_is_not_shared() -> None:
 
 
 def test_threads_make_functions_once() -> None:
-    barrier, made, results = threading.Barrier(4), [], []
+    barrier = threading.Barrier(4)
+    made: list[Policy] = []
+    results: list[object] = []
 
-    def make(policy: Policy, state: Any) -> object:
+    def make(policy: Policy, mode: CompileMode) -> object:
         made.append(policy)
         return object()
 
     def run() -> None:
         policy = rotting.UCB1()
         barrier.wait()
-        results.append(shared(policy, new_state(policy, 2, 8), make))
+        results.append(shared(policy, new_state(policy, 2, 8), "now", make))
 
     threads = [threading.Thread(target=run) for _ in range(4)]
     for each in threads:

@@ -9,8 +9,8 @@ or never, and nothing is lost when the process ends.
 # %%
 # A first decision
 # ----------------
-# ``sigma="estimate"`` learns the scale of the noise, so you do not have to know it. The bandit compiles its policy when it is
-# created.
+# ``sigma="estimate"`` learns the scale of the noise, so you do not have to know it. The bandit decides at once, while
+# a child process compiles its policy.
 
 import rotting
 

@@ -28,7 +28,7 @@ policies = [rotting.RAWUCB(alpha=1.4), rotting.EffRAWUCB(alpha=1.4), rotting.UCB
 # Games
 # -----
 # Each policy plays 200 games. In each game, all policies meet the same rewards: the n-th pull of an arm pays the same,
-# whichever policy pulls it. When a policy plays for the first time it is compiled, which takes a few seconds.
+# whichever policy pulls it. A policy that is new begins interpreted, and is compiled meanwhile if that is worth it.
 
 result = rotting.simulate(policies, problem, runs=200, seed=0)
 print(result.table())

@@ -183,6 +183,16 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", default="30", metavar="SECONDS", help="how long to wait for the scheduler; default: 30")
 
 
+def add_compile_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says when to compile."""
+    parser.add_argument(
+        "--compile",
+        default="auto",
+        metavar="WHEN",
+        help="auto (the default): start interpreted and compile in the background; now: compile first; never",
+    )
+
+
 def read_workers(options: argparse.Namespace) -> int | None:
     """Return the number of workers, or None if the option is not given."""
     from rotting.common.rules import positive_int

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rotting.cli import (
     backup_command,
+    compile_command,
     list_command,
     log_command,
     reproduce_command,
@@ -32,6 +33,7 @@ examples:
   rotting serve songs.rot
   rotting log songs.rot --verify
   rotting backup songs.rot monday.rot
+  rotting compile raw-ucb eff-raw-ucb
 
 Policies and problems are written {SYNTAX}; `rotting list` names them all.
 """
@@ -51,6 +53,7 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
         log_command,
         backup_command,
         serve_command,
+        compile_command,
     ):
         command.add(commands)
     return parser, commands.names

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rotting.cli.arguments import UserError, parse_value, user_errors
+from rotting.cli.arguments import UserError, add_compile_option, parse_value, user_errors
 from rotting.errors import MissingExtraError, PathMissingError, StoreError
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def _serve(options: argparse.Namespace) -> None:
     from rotting.cli.output import say
     from rotting.common.rules import POSITIVE, nonnegative_int, option, positive_int
+    from rotting.engines.tiers import MODES
     from rotting.store.protocol import DURABILITIES
 
     with user_errors():
@@ -21,6 +22,7 @@ def _serve(options: argparse.Namespace) -> None:
         max_loaded = positive_int("max-loaded", parse_value(options.max_loaded))
         rate: Any = None if options.rate is None else POSITIVE.check("rate", parse_value(options.rate))
         option(*DURABILITIES).check("durability", options.durability)
+        option(*MODES).check("compile", options.compile)
     if port > 65_535:
         raise UserError(f"port must be at most 65535, got {port}")
     if (options.tls_cert is None) != (options.tls_key is None):
@@ -37,6 +39,7 @@ def _serve(options: argparse.Namespace) -> None:
             max_loaded=max_loaded,
             rate=rate,
             access_log=options.access_log,
+            compile=options.compile,
             tls=None if options.tls_cert is None else (options.tls_cert, options.tls_key),
             proxies=tuple(options.trusted_proxy),
         )
@@ -74,6 +77,7 @@ def add(commands: "Commands") -> None:
     serve.add_argument(
         "--max-loaded", metavar="N", default="10000", help="bandits to keep in memory if they are not in use; default: 10000"
     )
+    add_compile_option(serve)
     serve.add_argument("--rate", metavar="N", help="most requests per second of each token or address; default: no limit")
     serve.add_argument("--access-log", metavar="F", help="append a line for every request to this file; -: standard error")
     serve.add_argument("--tls-cert", metavar="F", help="certificate for HTTPS, with --tls-key")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from rotting.cli.arguments import (
     SYNTAX,
+    add_compile_option,
     add_engine_options,
     new_path,
     new_picture_path,
@@ -34,7 +35,7 @@ def _simulate(options: argparse.Namespace) -> None:
             numbers[name] = parse_value(getattr(options, name))
     arguments: Any = numbers
     with read_engine(options) as engine, user_errors():
-        result = simulate(policies, problem, engine=engine, **arguments)
+        result = simulate(policies, problem, engine=engine, compile=options.compile, **arguments)
     # Files come first, since the reader of the pipe may close it early. The table is printed even if the disk is full.
     try:
         if out is not None:
@@ -69,6 +70,7 @@ def add(commands: "Commands") -> None:
         "--first-run", metavar="N", help="number of the first run; default: 0. Result.merge joins results of different runs"
     )
     add_engine_options(simulate)
+    add_compile_option(simulate)
     simulate.add_argument("--json", action="store_true", help="print strict JSON instead of a table")
     simulate.add_argument("--out", metavar="FOLDER", help="save the result in a new folder")
     simulate.add_argument("--plot", metavar="FILE.png", help="plot regret over the rounds to a new file")

@@ -5,7 +5,7 @@ import os
 import sys
 import threading
 from time import monotonic
-from typing import Any, Self, TextIO
+from typing import Any, NamedTuple, Self, TextIO
 
 BAR = 24
 TERMINAL_SECONDS = 0.1  # between two updates of a terminal's line
@@ -23,6 +23,14 @@ def clock_text(seconds: float) -> str:
     minutes, rest = divmod(max(0, round(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+class Part(NamedTuple):
+    """A part of the work, such as one of several games."""
+
+    number: int = 1  # counted from 1
+    of: int = 1  # how many parts there are
+    size: int = 0  # its pieces of work; 0 if that is not known
 
 
 class Progress:
@@ -50,6 +58,7 @@ class Progress:
         self.label = label
         self.done = 0
         self.resumed = 0  # pieces that were done before the bar began, which do not count for the estimate of the time left
+        self.part = Part()  # the part of the work that begins next, for those who do it
         self.status = ""  # shown while something else than the counted work takes the time
         self._stream = sys.stderr if stream is None else stream
         self._lock = threading.Lock()

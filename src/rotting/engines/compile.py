@@ -12,7 +12,6 @@ types that it is for. The cache is hit after a restart, and never stale after an
 The functions that an entry point calls are part of its machine code and are not cached by themselves.
 """
 
-import hashlib
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -21,12 +20,13 @@ from typing import Any, NamedTuple
 
 import numba
 
+from rotting.engines.entry_points import EntryPoint, code_mark
+from rotting.engines.kept_code import compiling, mark_kept
 from rotting.engines.kernel_errors import compile_error, no_number
-from rotting.engines.numba_internals import entry_point, jit
+from rotting.engines.numba_internals import cache_index, entry_point, jit
 from rotting.errors import KernelError
 from rotting.kernels.binding import Rebuild, bound_functions, digest, plain_function, reached_functions, with_names
-from rotting.kernels.mistakes import is_own, is_own_work, naming_owner, with_readable_errors
-from rotting.kernels.nested import classes, new_state
+from rotting.kernels.mistakes import with_readable_errors
 from rotting.policy import Policy
 from rotting.problems.noise import Noise
 
@@ -63,15 +63,8 @@ def compiled(
         checked: whether an index out of bounds raises IndexError. Otherwise it reads or writes somewhere else in memory, or
             ends the process.
     """
-    with naming_owner(policy):
-        plain = plain_function("function", function)
-        mark = digest(plain)
-    names = sorted({each.__module__ for each in reached_functions(plain) if not is_own(each.__module__)})
-    if policy is not None:
-        kinds: list[Any] = [type(policy.params), *classes(new_state(policy, 1, 1))]
-        names += [f"{kind.__module__}.{kind.__qualname__}{kind._fields}" for kind in kinds]
-    if names:
-        mark = hashlib.sha256("|".join([mark, *names]).encode()).hexdigest()[:16]
+    mark = code_mark(function, policy)
+    plain = plain_function("function", function)
     always = indices_checked()
     options = _CompileOptions(allocates, checked if always is None else always)
     with _lock:
@@ -86,35 +79,27 @@ def _compiled_parts(function: FunctionType, options: _CompileOptions) -> dict[st
     return {name: inner(part) for name, part in bound_functions(function).items()}
 
 
-def compiled_for(
-    function: Callable[..., Any],
-    policy: Policy,
-    *example: object,
-    allocates: bool = False,
-    checked: bool = False,
-    noise: Noise | None = None,
-) -> Callable[..., Any]:
-    """Return `function` compiled for arguments of the types of `example`, and for no others.
+def compiled_for(entry: EntryPoint) -> Callable[..., Any]:
+    """Return a function compiled for arguments of the types of the entry point's example, and for no others.
 
-    Calls go straight to the machine code, which does not check the types of its arguments: the caller must keep to these.
-
-    Args:
-        function: as for `compiled`.
-        policy: as for `compiled`.
-        example: the arguments of a call.
-        allocates: as for `compiled`.
-        checked: as for `compiled`.
-        noise: the noise whose `draw` the function calls, if any; an error in `draw` then names the noise, not the policy.
+    Calls go straight to the machine code, which does not check the types of its arguments: the caller must keep to these. An
+    error in the `draw` of a noise names the noise, not the policy.
     """
-    general: Any = compiled(function, policy, allocates, checked)
+    general: Any = compiled(entry.function, entry.policy, entry.allocates, entry.checked)
     if isinstance(general, FunctionType):  # nothing is compiled
         return general
-    types = tuple(map(numba.typeof, example))
+    types = tuple(map(numba.typeof, entry.example))
     try:
-        general.compile(types)
+        if types not in general.overloads:
+            key = entry.key
+            with compiling(key):
+                general.compile(types)
+                index = cache_index(general)
+                if index is not None:
+                    mark_kept(key, index)
     except Exception as error:  # noqa: BLE001 (Numba may raise anything at code that it does not support)
-        of_noise = None if noise is None else draw_error(noise)
-        raise of_noise or compile_error(function, policy, error) from None  # Numba's own message stays as the context
+        of_noise = None if entry.noise is None else draw_error(entry.noise)
+        raise of_noise or compile_error(entry.function, entry.policy, error) from None  # Numba's own message is the context
     return entry_point(general, types)
 
 
@@ -130,13 +115,11 @@ def draw_error(noise: Noise) -> KernelError | None:
     return None if isinstance(returned, numba.types.Number | numba.types.Boolean) else no_number(noise, str(returned))
 
 
-def guarded_for(function: Callable[..., Any], policy: Policy, *example: object, allocates: bool = False) -> Callable[..., Any]:
+def guarded_for(entry: EntryPoint) -> Callable[..., Any]:
     """Return what `compiled_for` returns, with checked indices and readable errors if the code is not the library's own."""
-    with naming_owner(policy):
-        own = is_own_work(plain_function("function", function))
-    if own:
-        return compiled_for(function, policy, *example, allocates=allocates)
-    return with_readable_errors(policy, function, compiled_for(function, policy, *example, allocates=allocates, checked=True))
+    if entry.is_own_work:
+        return compiled_for(entry)
+    return with_readable_errors(entry.policy, entry.function, compiled_for(entry._replace(checked=True)))
 
 
 def _compiler(options: _CompileOptions) -> Callable[[FunctionType, dict[str, Any]], Any]:

@@ -73,7 +73,7 @@ class Cuda:
             room = int(min(shared.room(), sum(each.runs for each in waiting)))
             if room == 0:
                 raise shared.no_room(shared.bytes_per_run)
-            bar.status = f"compiling {game.policy.name}" if not shared.is_compiled else ""
+            bar.status = f"compiling {game.policy.title}" if not shared.is_compiled else ""
             bar.advance(0)
             running.add(_Batch(self._device, shared, take(waiting, room)))
             bar.status = ""

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from rotting.common.progress import Progress
+from rotting.common.progress import Part, Progress
 from rotting.common.version import __version__
 from rotting.engines.task import Chunk, Game, Task, take
 from rotting.engines.threads import Threads
+from rotting.engines.tiers import CompileMode
 from rotting.errors import EngineError, InvalidValueError, MissingExtraError
 
 try:
@@ -54,7 +55,12 @@ Played = tuple[list[tuple[int, Chunk]], RunRanges]
 """The result of a future: chunks, each with its first run, and the ranges that were not played."""
 
 
-def connect(address: str | None = None, timeout: float | None = None, workers: int | None = None) -> "Dask":
+def connect(
+    address: str | None = None,
+    timeout: float | None = None,
+    workers: int | None = None,
+    compile: CompileMode = "auto",  # noqa: A002 (as users call it)
+) -> "Dask":
     """Return the engine of a cluster.
 
     Args:
@@ -62,16 +68,17 @@ def connect(address: str | None = None, timeout: float | None = None, workers: i
             workers on this machine.
         timeout: seconds to wait for the scheduler, by default those of Dask's configuration.
         workers: the number of new workers on this machine, if there is no scheduler.
+        compile: when the workers compile, as for `simulate`.
     """
     if address is None:
         with suppress(ValueError):
-            return Dask(distributed.get_client())
+            return Dask(distributed.get_client(), compile=compile)
         address = dask.config.get("scheduler-address", None)  # set by DASK_SCHEDULER_ADDRESS
     if address is None:
-        return Dask(_client_of_this_machine(workers), closes_client=True)
+        return Dask(_client_of_this_machine(workers), closes_client=True, compile=compile)
     limit = {} if timeout is None else {"timeout": timeout}
     try:
-        return Dask(distributed.Client(address, **limit), closes_client=True)
+        return Dask(distributed.Client(address, **limit), closes_client=True, compile=compile)
     except (OSError, ValueError) as error:  # a time-out is an OSError
         within = "" if timeout is None else f" within {timeout:g} s"
         raise EngineError(f"scheduler must answer{within}, got {address!r}: {_first_line(error)}") from error
@@ -104,15 +111,17 @@ class Dask:
     Args:
         client: a client of the cluster.
         closes_client: whether `close` closes the client, too.
+        compile: when the workers compile, as for `simulate`.
     """
 
-    def __init__(self, client: Any, closes_client: bool = False) -> None:
+    def __init__(self, client: Any, closes_client: bool = False, compile: CompileMode = "auto") -> None:  # noqa: A002 - as users call it
         if client.asynchronous:
             raise InvalidValueError("engine", "be a client that is not asynchronous", client)
         if client.status not in ("running", "connecting"):
             raise InvalidValueError("engine", "be a client that is connected", client, got=f"one that is {client.status}")
         self._client = client
         self._closes_client = closes_client
+        self._compile: CompileMode = compile
 
     def close(self) -> None:
         """Close the client, if the engine owns it."""
@@ -125,7 +134,7 @@ class Dask:
         first = next(tasks, None)
         if first is None:
             return
-        pending = _PendingFutures(self._client, bar)
+        pending = _PendingFutures(self._client, bar, self._compile)
         try:
             have_gpus = self._have_gpus(bar)
             threads = self._client.nthreads()
@@ -205,7 +214,7 @@ def receive(game: Game) -> Game:
     return game
 
 
-def play_on_worker(game: Game, code: str, parts: RunRanges, on_gpu: bool) -> Played:
+def play_on_worker(game: Game, code: str, parts: RunRanges, on_gpu: bool, compile: CompileMode) -> Played:  # noqa: A002
     """Play some runs, on a worker.
 
     Args:
@@ -213,6 +222,7 @@ def play_on_worker(game: Game, code: str, parts: RunRanges, on_gpu: bool) -> Pla
         code: the digest of the game's code on the client.
         parts: the runs to play.
         on_gpu: whether to use the GPU.
+        compile: when to compile.
     """
     if game.code != code:  # `game.code` is the digest of the worker's own code
         raise EngineError(
@@ -220,7 +230,7 @@ def play_on_worker(game: Game, code: str, parts: RunRanges, on_gpu: bool) -> Pla
             f"install the same version everywhere, and restart the workers"
         )
     waiting = deque(Task(game, first_run, runs) for first_run, runs in parts)
-    engine: Any = Threads(1)
+    engine: Any = Threads(1, compile)
     if on_gpu:
         from rotting.engines.cuda import Cuda  # noqa: PLC0415 - an extra
 
@@ -230,14 +240,17 @@ def play_on_worker(game: Game, code: str, parts: RunRanges, on_gpu: bool) -> Pla
     more: float = math.inf if on_gpu else _FIRST_ROUNDS // game.setting.horizon
     while waiting and seconds < _SECONDS:
         batch = take(waiting, max(1, more))
+        check, began = _CancelCheck(), time.monotonic()
+        check.part = Part(size=sum(task.rounds for task in batch))
         try:
-            found = list(engine.play(batch, _CancelCheck()))
+            found = list(engine.play(batch, check))
         except _CancelledError:
             waiting.extendleft(reversed(batch))
             break
         for task, chunk in found:
             played.append((task.first_run, chunk))
-            runs, seconds = runs + task.runs, seconds + chunk.seconds
+            runs += task.runs
+            seconds += (time.monotonic() - began) / len(found) if math.isnan(chunk.seconds) else chunk.seconds
         more = int((_SECONDS - seconds) * runs / max(seconds, 1e-6))
     return played, [(task.first_run, task.runs) for task in waiting]
 
@@ -275,7 +288,8 @@ class _Submitted:
 class _PendingFutures:
     """The futures that are not finished."""
 
-    def __init__(self, client: Any, bar: Progress) -> None:
+    def __init__(self, client: Any, bar: Progress, compile: CompileMode) -> None:  # noqa: A002 (as users call it)
+        self._compile = compile
         self.rounds = 0  # of all futures that were submitted
         self._client = client
         self._bar = bar
@@ -300,6 +314,7 @@ class _PendingFutures:
                 game.code,
                 parts,
                 on_gpu,
+                self._compile,
                 key=key,
                 pure=False,
                 resources={_GPU: 1} if on_gpu else None,

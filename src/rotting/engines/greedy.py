@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.compile import compiled
 from rotting.engines.game import Board, count, mean_now, means_of_run, memory_of_run, new_board
+from rotting.engines.tiers import check_mode
 from rotting.kernels.binding import allocates_nothing, bind
 from rotting.kernels.exact_sums import add, difference
+from rotting.kernels.mistakes import is_own_work
+
+_FEW = 100_000  # means to look up, at most, without the compiler: some tenths of a second
 
 
 @allocates_nothing
@@ -49,5 +52,11 @@ def greedy_rewards(means: Any, n_arms: int, checkpoints: Ints, parts: Mapping[An
         runs: the number of games.
     """
     collected = np.zeros((runs, checkpoints.size))
-    compiled(bind(collect_runs, parts), allocates=True)(means, n_arms, checkpoints, collected)
+    play: Any = bind(collect_runs, parts)
+    mode, few = check_mode("auto"), runs * int(checkpoints[-1]) * n_arms <= _FEW
+    if mode == "now" or not (few or mode == "never") or not is_own_work(play):
+        from rotting.engines.compile import compiled  # noqa: PLC0415 (imports Numba)
+
+        play = compiled(play, allocates=True)
+    play(means, n_arms, checkpoints, collected)
     return collected

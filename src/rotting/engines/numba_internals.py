@@ -22,6 +22,7 @@ import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -68,6 +69,15 @@ def entry_point(made: Any, types: tuple[Any, ...]) -> Callable[..., Any]:
         _give_up(error)
         return made  # type: ignore[no-any-return]
     return found
+
+
+def cache_index(made: Any) -> Path | None:
+    """Return the file in which Numba's cache lists the machine code of a function; None if it is not cached."""
+    try:
+        files = made._cache._cache_file
+        return Path(files._index_path)
+    except AttributeError:
+        return None
 
 
 def _public_options(checked: bool) -> dict[str, Any]:

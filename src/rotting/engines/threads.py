@@ -1,9 +1,12 @@
-"""The engine for one machine: compiled games on threads, which release the GIL while they play."""
+"""The engine for one machine: compiled games on threads, which release the GIL while they play.
+
+A game whose machine code is not cached begins interpreted, on a thread of its own, while a child process compiles it.
+"""
 
 import math
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from operator import itemgetter
 from queue import Empty, SimpleQueue
@@ -12,16 +15,17 @@ import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.common.progress import Progress
-from rotting.engines.compile import compiled_for, indices_checked
 from rotting.engines.game import CANCEL, DONE
+from rotting.engines.game_start import GameStart, Loop, compiling_status, loop_entry
 from rotting.engines.kernel_errors import game_error
 from rotting.engines.task import Chunk, Game, Task
+from rotting.engines.tiers import CompileMode
 from rotting.errors import KernelError
 from rotting.kernels.mistakes import MISTAKES, is_own_work
 
-Loop = Callable[..., None]
 _AHEAD = 8  # tasks queued for each worker, so that none waits for the next
 _SHOW_SECONDS = 0.1  # between two updates of the progress bar
+_Played = tuple[Task, Chunk]
 
 
 class Threads:
@@ -33,10 +37,11 @@ class Threads:
 
     Args:
         workers: number of threads.
+        compile: when to compile, as for `simulate`.
     """
 
-    def __init__(self, workers: int) -> None:
-        self.workers = workers
+    def __init__(self, workers: int, compile: CompileMode = "auto") -> None:  # noqa: A002 (as users call it)
+        self.workers, self._compile = workers, compile
 
     def close(self) -> None:
         """Do nothing: the threads end with the games."""
@@ -44,20 +49,26 @@ class Threads:
     def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
         """Play tasks, as `Engine` describes."""
         pool = _Pool(self.workers, bar)
+        start: GameStart | None = None
         try:
             game: Game | None = None
             loop: Loop | None = None
             checked: Loop | None = None
             tried: float = -1  # the last run that is checked, or need not be
-            trials: list[Future[Chunk]] = []  # checked runs that may not have finished
+            trials: list[Future[_Played]] = []  # checked runs that may not have finished
             for task in tasks:
                 left = task
-                if task.game is not game:
+                if start is None or task.game is not game:
                     game, loop, checked = task.game, None, None
                     tried = math.inf if is_own_work(game.linked) else -1
                     yield from pool.finished()
-                if task.end - 1 > tried:
-                    left, last = task.split(task.runs - 1)
+                    if start is not None:
+                        start.close()
+                    start = GameStart(game, bar, self._compile)
+                if loop is None and start.is_interpreted:
+                    left, loop = yield from _interpret(pool, left, start, bar)
+                if left.runs > 0 and left.end - 1 > tried:
+                    left, last = left.split(left.runs - 1)
                     tried = last.first_run
                     checked = checked or _compiled_loop(game, bar, checked=True)
                     trials.append(pool.submit(last, checked))
@@ -71,6 +82,8 @@ class Threads:
                     yield from pool.finished(next(iter(pool.waiting)))
             yield from pool.finished(*pool.waiting)
         finally:
+            if start is not None:
+                start.close()
             pool.close()
 
 
@@ -87,14 +100,31 @@ def try_out(game: Game, last_run: int, bar: Progress) -> None:
 
 def _compiled_loop(game: Game, bar: Progress, checked: bool = False) -> Loop:
     """Return the compiled loop of a game."""
-    bar.status = f"compiling {game.policy.name}"
+    bar.status = compiling_status(game, bar)
     bar.advance(0)
-    example = game.arguments(0, Task(game, 0, 1).blank(), np.zeros(2, np.int64))
+    from rotting.engines.compile import compiled_for, indices_checked  # noqa: PLC0415 (imports Numba)
+
     checked = checked or (bool(indices_checked()) and not is_own_work(game.linked))
-    linked, noise = game.checked if checked else game.linked, game.setting.noise
-    loop = compiled_for(linked, game.policy, *example, allocates=True, checked=checked, noise=noise)
+    loop = compiled_for(loop_entry(game, checked))
     bar.status = ""
     return loop
+
+
+def _interpret(
+    pool: "_Pool", task: Task, start: GameStart, bar: Progress
+) -> Generator[tuple[Task, Chunk], None, tuple[Task, Loop | None]]:
+    """Play a task interpreted, to its end or until there is machine code; return what is left of it, and the machine code."""
+    future, began, loop = pool.interpret(task), time.monotonic(), None
+    while not future.done():
+        wait([future], _SHOW_SECONDS)
+        yield from pool.finished()
+        if loop is None and not future.done() and start.is_ready(task, pool.rounds_of(future), time.monotonic() - began):
+            loop = _compiled_loop(task.game, bar)
+            pool.cancel(future)
+    yield from pool.finished(future)
+    played, _ = future.result()
+    start.played(played)
+    return task.split(played.runs)[1], loop
 
 
 def _play(task: Task, loop: Loop, signal: Ints) -> Chunk:
@@ -108,27 +138,57 @@ def _play(task: Task, loop: Loop, signal: Ints) -> Chunk:
     return chunk._replace(seconds=time.thread_time() - began)
 
 
+def _play_compiled(task: Task, loop: Loop, signal: Ints) -> _Played:
+    return task, _play(task, loop, signal)
+
+
+def _play_interpreted(task: Task, signal: Ints) -> _Played:
+    """Play as many runs of a task as there is time for; what they took says nothing about the policy, and is NaN."""
+    game = task.game
+    own = is_own_work(game.linked)
+    with np.errstate(all="ignore"):  # as machine code, which does not warn
+        chunk = _play(task, game.linked if own else game.checked, signal)
+    whole = int(np.count_nonzero(chunk.pulls.sum(axis=1) == game.setting.horizon))  # the last one may be cancelled
+    return task.split(whole)[0], chunk.first(whole)._replace(seconds=np.nan)
+
+
 class _Pool:
     """The threads, and the tasks that they play or will play."""
 
     def __init__(self, workers: int, bar: Progress) -> None:
         self._bar = bar
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="rotting")
-        self.waiting: dict[Future[Chunk], tuple[Task, Ints]] = {}
-        self._done: SimpleQueue[Future[Chunk]] = SimpleQueue()
+        self._interpreter = ThreadPoolExecutor(1, thread_name_prefix="rotting-interpreter")
+        self.waiting: dict[Future[_Played], tuple[Task, Ints]] = {}
+        self._done: SimpleQueue[Future[_Played]] = SimpleQueue()
         self._rounds = 0  # rounds of the tasks that are finished
         self._shown_rounds = 0  # rounds that the progress bar has counted
         self._shown_at = time.monotonic()
 
-    def submit(self, task: Task, loop: Loop) -> Future[Chunk]:
+    def submit(self, task: Task, loop: Loop) -> Future[_Played]:
         """Queue a task for the next free thread."""
         signal = np.zeros(2, np.int64)
-        future = self._threads.submit(_play, task, loop, signal)
+        return self._watch(self._threads.submit(_play_compiled, task, loop, signal), task, signal)
+
+    def interpret(self, task: Task) -> Future[_Played]:
+        """Play a task interpreted, now: the GIL lets one thread do so at a time."""
+        signal = np.zeros(2, np.int64)
+        return self._watch(self._interpreter.submit(_play_interpreted, task, signal), task, signal)
+
+    def _watch(self, future: Future[_Played], task: Task, signal: Ints) -> Future[_Played]:
         self.waiting[future] = task, signal
         future.add_done_callback(self._done.put)
         return future
 
-    def finished(self, *awaited: Future[Chunk]) -> Iterator[tuple[Task, Chunk]]:
+    def rounds_of(self, future: Future[_Played]) -> int:
+        """Return how many rounds of a task were played."""
+        return int(self.waiting[future][1][DONE])
+
+    def cancel(self, future: Future[_Played]) -> None:
+        """Stop an interpreted task; the runs that are complete count."""
+        self.waiting[future][1][CANCEL] = 1
+
+    def finished(self, *awaited: Future[_Played]) -> Iterator[tuple[Task, Chunk]]:
         """Yield the finished tasks; wait until the awaited ones are among them, and show the progress meanwhile."""
         left = self.waiting.keys() & awaited
         while left or not self._done.empty():
@@ -136,10 +196,12 @@ class _Pool:
                 future = self._done.get(timeout=_SHOW_SECONDS)
                 left.discard(future)
                 task, _ = self.waiting.pop(future)
-                self._rounds += task.rounds
                 if isinstance(future.exception(), KernelError):
                     self._raise_earlier(task)
-                yield task, future.result()
+                played, chunk = future.result()
+                self._rounds += played.rounds
+                if played.runs > 0:
+                    yield played, chunk
             if time.monotonic() - self._shown_at >= _SHOW_SECONDS:
                 self.show()
         self.show()
@@ -154,11 +216,12 @@ class _Pool:
     def show(self) -> None:
         """Update the progress bar."""
         played = self._rounds + sum(int(signal[DONE]) for _, signal in self.waiting.values())
-        self._bar.advance(played - self._shown_rounds)
-        self._shown_rounds, self._shown_at = played, time.monotonic()
+        self._bar.advance(max(0, played - self._shown_rounds))  # the run that a change of tiers cuts short is played again
+        self._shown_rounds, self._shown_at = max(played, self._shown_rounds), time.monotonic()
 
     def close(self) -> None:
         """Cancel all tasks, and wait until the threads have stopped."""
         for _, signal in self.waiting.values():
             signal[CANCEL] = 1
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        for threads in (self._threads, self._interpreter):
+            threads.shutdown(wait=True, cancel_futures=True)

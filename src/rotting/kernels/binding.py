@@ -7,7 +7,6 @@ and an engine can compile, together with all the functions that it reaches (`Reb
 """
 
 import builtins
-import dis
 import functools
 import hashlib
 import math
@@ -18,7 +17,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 import numpy as np
 
 from rotting.errors import InvalidValueError, KernelError, brief
-from rotting.kernels.refusals import check_arguments, check_code, check_global, line_of_global, place
+from rotting.kernels.refusals import check_arguments, check_code, check_global, instructions, line_of_global, place
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,7 +31,7 @@ NO_BINDINGS: Bindings = {}
 @functools.cache
 def _loaded_names(code: CodeType) -> tuple[str, ...]:
     # Not co_names: that mixes in attribute names, and `reason.index` is not the global `index`.
-    loads = (each for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL")
+    loads = (each for each in instructions(code) if each.opname == "LOAD_GLOBAL")
     return tuple(dict.fromkeys(each.argval for each in loads))
 
 

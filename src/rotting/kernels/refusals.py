@@ -29,13 +29,19 @@ def place(code: CodeType, line: int | None = None) -> str:
     return f"{name} ({Path(code.co_filename).name}, line {line or code.co_firstlineno}{f': `{text}`' if text else ''})"
 
 
+@functools.lru_cache(maxsize=256)
+def instructions(code: CodeType) -> tuple[dis.Instruction, ...]:
+    """Return the instructions of a function. Several checks read them, one after the other, and decoding them takes time."""
+    return tuple(dis.get_instructions(code))
+
+
 def _line(instruction: dis.Instruction) -> int | None:
     return instruction.positions.lineno if instruction.positions else None
 
 
 def line_of_global(code: CodeType, name: str) -> int | None:
     """Return the first line of a function that uses a global name."""
-    return next((_line(each) for each in dis.get_instructions(code) if each.argval == name and "GLOBAL" in each.opname), None)
+    return next((_line(each) for each in instructions(code) if each.argval == name and "GLOBAL" in each.opname), None)
 
 
 _NEVER_COMPILED = {"IMPORT_NAME": "import", "BEFORE_WITH": "use `with`", "LOAD_SPECIAL": "use `with`", "YIELD_VALUE": "yield"}
@@ -44,7 +50,7 @@ _NEVER_COMPILED = {"IMPORT_NAME": "import", "BEFORE_WITH": "use `with`", "LOAD_S
 @functools.cache
 def _forbidden(code: CodeType) -> str | None:
     asserts = False
-    for instruction in dis.get_instructions(code):
+    for instruction in instructions(code):
         line = _line(instruction)
         # From Python 3.14 on, AssertionError is a common constant.
         asserts = asserts or instruction.opname == "LOAD_ASSERTION_ERROR" or "AssertionError" in instruction.argrepr
@@ -67,7 +73,7 @@ def _forbidden(code: CodeType) -> str | None:
 def _owners_of_random(code: CodeType) -> tuple[tuple[str, int | None], ...]:
     """Return the global names whose attribute `random` is read, each with the line."""
     found = []
-    for before, instruction in pairwise(dis.get_instructions(code)):
+    for before, instruction in pairwise(instructions(code)):
         if before.opname == "LOAD_GLOBAL" and instruction.argval == "random":
             found.append((before.argval, _line(instruction)))
     return tuple(found)

@@ -1,13 +1,25 @@
 """The arms that the state of a policy with a tournament is ready to choose among."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.live.arms import NOTHING
 from rotting.parts.tournament import MANY, is_played
+
+
+class TournamentFunctions(Protocol):
+    """Functions of a policy with a tournament; None if the policy has none."""
+
+    @property
+    def admit(self) -> Callable[..., object] | None:
+        """The policy's function, as `Kernel` describes it."""
+
+    @property
+    def readmit(self) -> Callable[..., object] | None:
+        """The policy's function, as `Kernel` describes it."""
 
 
 class AdmittedArms:
@@ -22,23 +34,28 @@ class AdmittedArms:
     the caller calls `reset`.
 
     Args:
-        admit: the policy's compiled function; None if it has no tournament.
-        readmit: the policy's compiled function; None if no arms can be hidden.
+        functions: the policy's functions `admit` and `readmit`, which machine code may replace between two calls.
+        can_hide: whether arms can be hidden.
     """
 
-    __slots__ = ("_admit", "_admitted", "_hidden", "_hidden_as", "_readmit", "ready_for")
+    __slots__ = ("_admitted", "_can_hide", "_functions", "_hidden", "_hidden_as", "ready_for")
 
-    def __init__(self, admit: Callable[..., object] | None, readmit: Callable[..., object] | None) -> None:
-        self._admit, self._readmit = admit, readmit
+    def __init__(self, functions: TournamentFunctions, can_hide: bool) -> None:
+        self._functions = functions
+        self._can_hide = can_hide
         self.ready_for: Ints | None = None
         """The array that the state is ready for; None if that is not known."""
         self._admitted: Ints | None = None  # the arms that were told to `admit`
         self._hidden: set[int] = set()  # those of them that are hidden
         self._hidden_as: frozenset[int] | None = NOTHING  # the argument of `hide` that the hidden ones were given as
 
+    @property
+    def _readmit(self) -> Callable[..., object] | None:
+        return self._functions.readmit if self._can_hide else None
+
     def copy(self) -> "AdmittedArms":
         """Return an independent copy, for a copy of the state."""
-        twin = AdmittedArms(self._admit, self._readmit)
+        twin = AdmittedArms(self._functions, self._can_hide)
         twin.ready_for, twin._admitted = self.ready_for, self._admitted
         twin._hidden, twin._hidden_as = self._hidden.copy(), self._hidden_as
         return twin
@@ -49,7 +66,7 @@ class AdmittedArms:
 
     def admit(self, p: Any, s: Any, n_slots: int, arms: Ints, hidden: frozenset[int] = NOTHING) -> None:
         """Make the state ready for a choice among these arms without the hidden ones."""
-        admit, readmit, before = self._admit, self._readmit, self._hidden
+        admit, readmit, before = self._functions.admit, self._readmit, self._hidden
         if admit is not None and n_slots >= MANY:
             if arms.size < MANY:
                 return  # the policy compares so few arms one by one, without its tournament

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, Self, overload
 
 from rotting.common.rules import nonnegative_int, positive_int
+from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidTypeError, brief
 from rotting.live.arm_changes import ArmChanges
 from rotting.live.arms import Arm
@@ -57,6 +58,9 @@ class Bandit(ArmChanges[Arm]):
         max_pending: the most decisions that are pending, or whose reward waits for that of an older decision of the same arm.
             Each further decision expires the oldest one. As many rewards are remembered: a second reward for an older id is
             "unknown".
+        compile: "auto": the bandit decides at once, interpreted, while a child process compiles the policy, and changes over to
+            machine code between two calls. "now" waits for the compiler; "never" does without it. A policy that is compiled
+            already is always used so. The decisions are the same bit for bit. See docs/engines.md.
 
     Example:
         >>> from rotting.policies.eff_raw_ucb import EffRAWUCB
@@ -80,8 +84,9 @@ class Bandit(ArmChanges[Arm]):
         seed: int = 0,
         pending: Literal["shrink", "ignore"] = "shrink",
         max_pending: int = MAX_PENDING,
+        compile: CompileMode = "auto",  # noqa: A002 (as `rotting.simulate` has it)
     ) -> None:
-        super().__init__(Guard(BanditState.new(policy, arms, seed, pending, max_pending)))
+        super().__init__(Guard(BanditState.new(policy, arms, seed, pending, max_pending, compile)))
 
     @classmethod
     def holding(cls, guard: Guard[Arm], warn: Callable[[str], object] | None = None) -> Self:
@@ -96,8 +101,12 @@ class Bandit(ArmChanges[Arm]):
         return bandit
 
     @classmethod
-    def from_state(cls, state: Any) -> "Bandit":
+    def from_state(cls, state: Any, compile: CompileMode = "auto") -> "Bandit":  # noqa: A002 (as for `Bandit`)
         """Return the bandit that `get_state` saved; it decides as the original would.
+
+        Args:
+            state: what `get_state` returned.
+            compile: as for `Bandit`.
 
         Example:
             >>> from rotting.policies.uniform import Uniform
@@ -106,7 +115,7 @@ class Bandit(ArmChanges[Arm]):
             >>> [bandit.pull() for _ in range(9)] == [twin.pull() for _ in range(9)]
             True
         """
-        return Bandit.holding(Guard(restore(state)))
+        return Bandit.holding(Guard(restore(state, compile)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Bandit.from_state, (self.get_state(),)  # so that a copy, even in another process, is independent

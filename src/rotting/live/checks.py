@@ -14,6 +14,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import ESTIMATE
 from rotting.engines.compile import guarded_for
+from rotting.engines.entry_points import EntryPoint
 from rotting.engines.kernel_errors import check_choice, check_reason
 from rotting.errors import CheckError, InvalidTypeError, InvalidValueError, KernelError
 from rotting.kernels.binding import digest, plain_function, reached_functions
@@ -170,8 +171,8 @@ def _layout(state: Any) -> list[Any]:
 
 def _compiled_kernels(policy: Policy) -> tuple[Callable[..., int], Callable[..., None]]:
     kernel, state = policy.kernel, states.new_state(policy, _ARMS, _ROUNDS)
-    choose = guarded_for(kernel.choose, policy, policy.params, state, 1, _KEY, np.arange(_ARMS))
-    return choose, guarded_for(kernel.update, policy, policy.params, state, 1, 0, 0.0)
+    choose = guarded_for(EntryPoint(kernel.choose, policy, (policy.params, state, 1, _KEY, np.arange(_ARMS))))
+    return choose, guarded_for(EntryPoint(kernel.update, policy, (policy.params, state, 1, 0, 0.0)))
 
 
 def _same_state(a: Any, b: Any) -> bool:
@@ -319,7 +320,8 @@ def _propensities(policy: Policy, state: Any, t: int, arms: Ints) -> Floats | No
     if propensities is None:
         return None
     out, trial = np.zeros(arms.size), states.copy(state)
-    guarded_for(propensities, policy, policy.params, trial, t, arms, out, allocates=True)(policy.params, trial, t, arms, out)
+    arguments = policy.params, trial, t, arms, out
+    guarded_for(EntryPoint(propensities, policy, arguments, allocates=True))(*arguments)
     where = f"round {t}, arms {arms}: {out}"
     require("propensities must lie between 0 and 1", bool(np.all((out > -_EXACT) & (out < 1.0 + _EXACT))), where)
     require("propensities must sum to 1", bool(abs(out.sum() - 1.0) < _EXACT), where)

@@ -4,14 +4,16 @@ import copy
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.compile import guarded_for
+from rotting.engines.entry_points import EntryPoint
 from rotting.engines.game import is_full, state_is_full
 from rotting.engines.kernel_errors import check_choice, check_reason
+from rotting.engines.tiers import CompileMode, Functions, check_mode
 from rotting.errors import InvalidTypeError
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.mistakes import is_own_work
@@ -71,7 +73,9 @@ def learn_all(p: Any, s: Any, first: int, rounds: Ints, slots: Ints, rewards: Fl
     return slots.size
 
 
-class _Functions(NamedTuple):
+class _Functions(Functions):
+    """The functions of a policy, as a learner calls them."""
+
     choose: Callable[..., Any]
     choose_and_explain: Callable[..., Any] | None
     learn: Callable[..., Any]
@@ -84,37 +88,55 @@ class _Functions(NamedTuple):
     propensities_are_trusted: bool
 
 
-def _make_functions(policy: Policy, state: Any) -> _Functions:
-    """Return the functions of a policy, compiled for states of the types of `state`."""
-    kernel, arms, one = policy.kernel, np.zeros(1, np.int64), np.zeros(1)
-
-    def ready(function: Callable[..., Any], *rest: object, allocates: bool = False) -> Callable[..., Any]:
-        return guarded_for(function, policy, policy.params, state, *rest, allocates=allocates)
-
-    are_trusted = is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
-    both = None  # the functions of a user's policy are called one by one, with checks after each
-    if are_trusted and kernel.explain is not None:
-        both = ready(bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain}), 1, 1, arms)
-    parts: dict[Any, Any] = {update: kernel.update} | ({} if kernel.enlarge is None else {is_full: state_is_full})
-    write = _write_propensity if "propensity" in state._fields else _ignore_propensity
-    return _Functions(
-        ready(kernel.choose, 1, 1, arms),
-        both,
-        ready(bind(learn, parts), 1, 0, 0.0),
-        ready(bind(learn_all, {**parts, set_propensity: write}), 0, arms, arms, one, one),
-        None if kernel.explain is None else ready(kernel.explain, 1, arms, 0, allocates=True),
-        None if kernel.propensities is None else ready(kernel.propensities, 1, arms, one, allocates=True),
-        None if kernel.admit is None else ready(kernel.admit, arms),
-        None if kernel.readmit is None else ready(kernel.readmit, arms, arms),
-        are_trusted,
-        kernel.propensities is None or is_own_work(kernel.propensities),
-    )
-
-
 @functools.cache
 def _enlarge_with_reserve(enlarge: Callable[..., Any]) -> Callable[..., Any]:
     """Return a policy's `enlarge` for interpreted code, which copies nothing in most calls."""
     return bind(enlarge, {longer: longer_with_reserve})
+
+
+def _is_trusted(policy: Policy) -> bool:
+    """Return whether a policy is part of the library, so that its return values need no checks."""
+    kernel = policy.kernel
+    return is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
+
+
+def _entries(policy: Policy) -> dict[str, EntryPoint | None]:
+    """Return the functions that a learner calls, by their names in `_Functions`."""
+    kernel, arms, numbers = policy.kernel, np.zeros(1, np.int64), np.zeros(1)
+    state = states.new_state(policy, 1, 1)  # of the types of every state of the policy
+
+    def entry(function: Callable[..., Any] | None, *rest: object, allocates: bool = False) -> EntryPoint | None:
+        return None if function is None else EntryPoint(function, policy, (policy.params, state, *rest), allocates)
+
+    both = None  # the functions of a user's policy are called one by one, with checks after each
+    if kernel.explain is not None and _is_trusted(policy):
+        both = bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain})
+    parts: dict[Any, Any] = {update: kernel.update} | ({} if kernel.enlarge is None else {is_full: state_is_full})
+    write = _write_propensity if "propensity" in state._fields else _ignore_propensity
+    return {
+        "choose": entry(kernel.choose, 1, 1, arms),
+        "choose_and_explain": entry(both, 1, 1, arms),
+        "learn": entry(bind(learn, parts), 1, 0, 0.0),
+        "learn_all": entry(bind(learn_all, {**parts, set_propensity: write}), 0, arms, arms, numbers, numbers),
+        "explain": entry(kernel.explain, 1, arms, 0, allocates=True),
+        "propensities": entry(kernel.propensities, 1, arms, numbers, allocates=True),
+        "admit": entry(kernel.admit, arms),
+        "readmit": entry(kernel.readmit, arms, arms),
+    }
+
+
+def compile_learner(policy: Policy) -> None:
+    """Compile the functions of a policy, and keep them in the cache on disk."""
+    Learner.new(policy, 2)
+
+
+def _make_functions(policy: Policy, mode: CompileMode) -> _Functions:
+    """Return the functions of a policy, for states of its types."""
+    functions = _Functions.of(_entries(policy), partial(compile_learner, policy), mode)
+    kernel = policy.kernel
+    functions.are_trusted = _is_trusted(policy)
+    functions.propensities_are_trusted = kernel.propensities is None or is_own_work(kernel.propensities)
+    return functions
 
 
 class Learner:
@@ -130,6 +152,7 @@ class Learner:
         "admitted",
         "capacity",
         "choice_is_pure",
+        "compile",
         "is_trusted",
         "n_slots",
         "policy",
@@ -139,12 +162,22 @@ class Learner:
         "version",
     )
 
-    def __init__(self, policy: Policy, n_slots: int, capacity: int, state: Any, updates: int = 0) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        n_slots: int,
+        capacity: int,
+        state: Any,
+        updates: int = 0,
+        compile: CompileMode = "now",  # noqa: A002 (as users call it)
+    ) -> None:
         self.policy, self.n_slots, self.capacity, self.state = policy, n_slots, capacity, state
         self.updates = updates
         """How many rewards the state has recorded. A prior adds rewards without rounds, so there may be more than rounds."""
         self._params = policy.params
-        self._functions = functions = shared(policy, state, _make_functions)
+        self.compile: CompileMode = compile
+        """When the functions are compiled."""
+        self._functions = functions = shared(policy, state, check_mode(compile), _make_functions)
         kernel = policy.kernel
         self.uses_propensity = "propensity" in state._fields
         """Whether the policy divides rewards by the propensity of their decision."""
@@ -154,7 +187,7 @@ class Learner:
         """Whether a choice changes no later choice: of the state it changes the tournament only, which saves time."""
         self.version = 0
         """Changes with every reward and with every change of the arms, but not with a choice."""
-        self.admitted = AdmittedArms(functions.admit, functions.readmit if self.is_trusted else None)
+        self.admitted = AdmittedArms(functions, can_hide=self.is_trusted and kernel.readmit is not None)
         """The arms that the state is ready to choose among."""
         self._may_be_full = kernel.enlarge is not None
         self._enlarge: Callable[..., Any] | None = None
@@ -165,10 +198,10 @@ class Learner:
         self._propensities_are_trusted = functions.propensities_are_trusted
 
     @classmethod
-    def new(cls, policy: Policy, n_slots: int) -> "Learner":
+    def new(cls, policy: Policy, n_slots: int, compile: CompileMode = "now") -> "Learner":  # noqa: A002 (as users call it)
         """Return a learner without rewards."""
         capacity = states.first_capacity(policy, n_slots, FIRST_CAPACITY)
-        return cls(policy, n_slots, capacity, states.new_state(policy, n_slots, capacity))
+        return cls(policy, n_slots, capacity, states.new_state(policy, n_slots, capacity), compile=compile)
 
     def copy(self) -> "Learner":
         """Return an independent copy."""
@@ -275,6 +308,15 @@ class Learner:
             trial.make_room(trial.capacity + 1)  # step by step, so that the state gets the same size as row by row
         trial.learn_all(np.arange(first, last + 1), slots, rewards, propensities)
         self.state, self.capacity, self.updates, self.version = trial.state, trial.capacity, trial.updates, trial.version
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the functions of the policy are machine code."""
+        return self._functions.is_compiled
+
+    def change_over(self) -> None:
+        """Replace interpreted functions by machine code, here and in all learners that share them."""
+        self._functions.change_over()
 
     @property
     def explains(self) -> bool:

@@ -24,15 +24,17 @@ import copy
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.compile import compiled, guarded_for
+from rotting.engines.entry_points import EntryPoint
+from rotting.engines.tiers import CompileMode, Functions, check_mode
 from rotting.errors import KernelError
 from rotting.kernels.binding import bind
+from rotting.kernels.nested import new_state
 from rotting.kernels.policy_slots import explain
 from rotting.live.arms import NOTHING, Complement, HasSlots, to_slots
 from rotting.live.learner import Learner
@@ -40,6 +42,7 @@ from rotting.live.shared_functions import shared
 from rotting.parts.tournament import MANY
 from rotting.policy import Policy, Reason
 
+_ARMS = np.zeros(1, np.int64)  # an example of arms, for their type
 _ARMS_PER_WAITING = (
     30  # with this many times as many arms as waiting ones, hiding the waiting ones is faster than listing the others
 )
@@ -192,6 +195,27 @@ def compete(p: Any, s: Any, t: int, arms: Ints, counts: Counts, chosen: int, wai
     return best.slot, best.value
 
 
+_COUNTS = Counts(_ARMS, _ARMS)  # an example, for its type
+
+
+class _Split(Functions):
+    call: Callable[..., int]  # `split_waiting`
+
+
+class _Compete(Functions):
+    call: Callable[..., tuple[int, float]]  # `compete`
+
+
+def compile_split() -> None:
+    """Compile the part of the rule that is the same for all policies, and keep it in the cache on disk."""
+    _split_functions("now")
+
+
+def compile_rule(policy: Policy) -> None:
+    """Compile the rule for a policy, and keep it in the cache on disk."""
+    PendingDecisions(Learner.new(policy, 2), shrink=True)
+
+
 # --- The counts, and a choice with them ---------------------------------------------------------------------------------------
 
 
@@ -211,17 +235,21 @@ class Choice(NamedTuple):
 
 
 @cache
-def _compiled_split() -> Callable[..., int]:
-    """Return `split_waiting`, compiled now and not at the first decision."""
-    split, arms = compiled(split_waiting), np.zeros(1, np.int64)
-    split(_no_counts(1), arms, True, True, arms.copy())
-    return split
+def _split_functions(mode: CompileMode) -> _Split:
+    """Return `split_waiting`, which is the same for all policies."""
+    return _Split.of({"call": EntryPoint(split_waiting, None, (_COUNTS, _ARMS, True, True, _ARMS))}, compile_split, mode)
 
 
-def _compiled_compete(policy: Policy, state: Any) -> Callable[..., tuple[int, float]]:
-    """Return `compete` for a policy, compiled for states of the types of `state`."""
-    bound, arms = bind(compete, {explain: policy.kernel.explain}), np.zeros(1, np.int64)
-    return guarded_for(bound, policy, policy.params, state, 1, arms, _no_counts(1), 0, arms, allocates=True)
+def _make_compete(policy: Policy, mode: CompileMode) -> _Compete:
+    """Return `compete` for a policy."""
+    bound = bind(compete, {explain: policy.kernel.explain})
+    state = new_state(policy, 1, 1)  # of the types of every state of the policy
+    entry = EntryPoint(bound, policy, (policy.params, state, 1, _ARMS, _COUNTS, 0, _ARMS), allocates=True)
+    return _Compete.of({"call": entry}, partial(compile_rule, policy), mode)
+
+
+def _shared_compete(learner: Learner) -> _Compete:
+    return shared(learner.policy, learner.state, check_mode(learner.compile), _make_compete)
 
 
 class PendingDecisions:
@@ -243,11 +271,11 @@ class PendingDecisions:
         self._most: float = p.high if clips else math.inf
         self.has_rule = shrink and learner.explains and not learner.uses_propensity
         self.by_index = self.has_rule and learner.policy.has_index
-        self._split = _compiled_split() if self.has_rule else None
-        self._compete: Callable[..., tuple[int, float]] | None = None
+        self._split = _split_functions(check_mode(learner.compile)) if self.has_rule else None
+        self._compete: _Compete | None = None
         if self.by_index:
             with suppress(KernelError):  # reported when the policy chooses
-                self._compete = shared(learner.policy, learner.state, _compiled_compete)
+                self._compete = _shared_compete(learner)
 
     @property
     def _counts(self) -> Counts:
@@ -256,6 +284,12 @@ class PendingDecisions:
             self.arrays.pending[i], self.arrays.rewards[i] = self.pending[i], self.rewards[i]
         self.stale.clear()
         return self.arrays
+
+    def change_over(self) -> None:
+        """Replace interpreted functions by machine code."""
+        for each in (self._split, self._compete):
+            if each is not None:
+                each.change_over()
 
     def copy(self) -> "PendingDecisions":
         """Return an independent copy."""
@@ -328,7 +362,7 @@ class PendingDecisions:
         if not self.waiting or self._split is None:
             return Candidates(arms, arms[:0])
         listed = np.empty_like(arms)
-        n = self._split(self._counts, arms, self.by_index, self.new_first, listed)
+        n = self._split.call(self._counts, arms, self.by_index, self.new_first, listed)
         return Candidates(arms, arms[:0]) if n == arms.size else Candidates(listed[:n], listed[n:])
 
     def find_candidates(self, learner: Learner, among: Ints | Complement) -> Candidates:
@@ -355,8 +389,8 @@ class PendingDecisions:
         slot, value = -1, math.nan
         if self.by_index:
             if self._compete is None:
-                self._compete = shared(learner.policy, learner.state, _compiled_compete)
-            slot, value = learner.call(self._compete, t, arms, self._counts, chosen, waiting)
+                self._compete = _shared_compete(learner)
+            slot, value = learner.call(self._compete.call, t, arms, self._counts, chosen, waiting)
         if slot < 0:  # no arm has a reward: the fewest pending decisions, the lowest slot on a tie
             return Choice(int(arms[np.argmin(self._counts.pending[arms])]), None, None)
         return Choice(chosen, None, offered) if slot == chosen else Choice(int(slot), float(value), arms)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.engines.compile import guarded_for
+from rotting.engines.entry_points import EntryPoint
 from rotting.errors import InvalidValueError
 from rotting.kernels.mistakes import is_own_work, with_readable_errors
 from rotting.kernels.nested import flatten, unflatten
@@ -54,7 +54,9 @@ def _call(policy: Policy, function: Callable[..., None], n_arms: int, *arguments
     Functions from outside the library are always interpreted: these ones need not compile.
     """
     if n_arms >= _MANY_ARMS and is_own_work(function):
-        guarded_for(function, policy, *arguments, allocates=True)(*arguments)
+        from rotting.engines.compile import guarded_for  # noqa: PLC0415 (imports Numba)
+
+        guarded_for(EntryPoint(function, policy, arguments, allocates=True))(*arguments)
     else:
         with_readable_errors(policy, function, function)(*arguments)
 

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from rotting.common.pieces import Pauses, text_of
+from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidValueError
 from rotting.live import policy_state as states
 from rotting.live.arms import Arms, arm_to_json, restore_arm
@@ -105,7 +106,7 @@ class StateParts(NamedTuple):
         return {**data, "digest": _digest(data)}
 
 
-def restore(saved: Any) -> BanditState:
+def restore(saved: Any, compile: CompileMode = "auto") -> BanditState:  # noqa: A002 (as users call it)
     """Return the state that `StateParts.to_json` wrote, in this version or an earlier one."""
     data = _checked(saved)
     active: dict[Hashable, int] = {}
@@ -120,7 +121,7 @@ def restore(saved: Any) -> BanditState:
     # Older states lack the number of updates: at most one for each round, and one for each reward, priors included.
     updates = data.get("updates", data["rounds"] + data["rewards"][1])
     arrays = states.from_json(policy, data["state"], data["slots"], capacity)
-    learner = Learner(policy, data["slots"], capacity, arrays, updates)
+    learner = Learner(policy, data["slots"], capacity, arrays, updates, compile)
     state = BanditState(learner, current_rule(data["pending"]), arms, int(data["key"], 16), data["rounds"], ledger, orphans)
     state.missing_zeros = MissingZeros(*data["reporting"])
     pending = state.pending

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rotting.engines.tiers import CompileMode
 from rotting.kernels.mistakes import is_own_work
 from rotting.policy import Kernel, Policy
 
@@ -21,8 +22,8 @@ _made: dict[Hashable, Any] = {}
 _lock = threading.RLock()
 
 
-def shared(policy: Policy, state: Any, make: Callable[[Policy, Any], T]) -> T:
-    """Return `make(policy, state)`, or what it returned before for the same code and types.
+def shared(policy: Policy, state: Any, mode: CompileMode, make: Callable[[Policy, CompileMode], T]) -> T:
+    """Return `make(policy, mode)`, or what it returned before for the same code, types and mode.
 
     The result must depend on the kernel of the policy and on the types of its parameters and its state only. Policies with
     code from outside the library share nothing: their errors name the policy, and their code may be edited while it is in use.
@@ -30,11 +31,12 @@ def shared(policy: Policy, state: Any, make: Callable[[Policy, Any], T]) -> T:
     Args:
         policy: the policy.
         state: a state of the policy.
+        mode: when the functions are compiled.
         make: a function at the top level of a module.
     """
     if not _is_own(policy.kernel):
-        return make(policy, state)
-    key = (make, policy.kernel, _types(policy.params), _types(state))
+        return make(policy, mode)
+    key = (make, mode, policy.kernel, _types(policy.params), _types(state))
     found: T | None = _made.get(key)
     if found is None:  # checked without the lock, so that nobody waits while the functions of another policy are compiled
         with _lock:
@@ -42,7 +44,7 @@ def shared(policy: Policy, state: Any, make: Callable[[Policy, Any], T]) -> T:
             if found is None:
                 if len(_made) >= _MOST:
                     _made.clear()
-                found = _made[key] = make(policy, state)
+                found = _made[key] = make(policy, mode)
     return found
 
 

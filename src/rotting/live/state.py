@@ -12,6 +12,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import nonnegative_int, positive_int
+from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
 from rotting.live.arms import Arm, Arms, Complement, restore_arm
@@ -89,6 +90,7 @@ class BanditState(Generic[Arm]):
         seed: int = 0,
         pending: PendingRule = "shrink",
         max_pending: int = MAX_PENDING,
+        compile: CompileMode = "auto",  # noqa: A002 (as users call it)
     ) -> "BanditState[Arm]":
         """Return the state before the first event; the arguments are those of `Bandit`."""
         check_learner(policy)
@@ -97,7 +99,7 @@ class BanditState(Generic[Arm]):
         names = Arms(arms)
         key = derive_key(nonnegative_int("seed", seed), "policy")
         ledger = Ledger(positive_int("max_pending", max_pending))
-        learner = Learner.new(policy, len(names.names))
+        learner = Learner.new(policy, len(names.names), compile)
         return cls(learner, pending, names, key, 0, ledger, Orphans(ledger.max_pending))
 
     @property

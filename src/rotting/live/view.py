@@ -53,6 +53,11 @@ class BanditView(Generic[Arm]):
         """The number of decisions without a reward."""
         return self._state.n_pending
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the policy runs as machine code; if not, it is interpreted, with the same decisions."""
+        return self._state.learner.is_compiled
+
     def __repr__(self) -> str:
         return f"Bandit({self.policy!r}, arms={list(self.arms)!r}, rounds={self.rounds})"
 

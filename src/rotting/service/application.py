@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from rotting.engines.tiers import CompileMode, check_mode
 from rotting.errors import InvalidValueError, StoreError
 from rotting.service import routes
 from rotting.service.access_log import AccessLog
@@ -83,6 +84,7 @@ class Application:
         deadline: seconds after which a request gets status 503.
         max_body: the most bytes of a request body.
         access_log: the file to which a line is appended for each request; `-` is standard error.
+        compile: when the policies are compiled, as for `rotting.Bandit`.
         say: called with a line of text when the service does something notable, such as compiling a policy.
     """
 
@@ -98,11 +100,12 @@ class Application:
         deadline: float = 30.0,
         max_body: int = 4 << 20,
         access_log: str | None = None,
+        compile: CompileMode = "auto",  # noqa: A002 (as for `rotting.Bandit`)
         say: Callable[[str], None] = _log.info,
     ) -> None:
         self._tokens = None if token_file is None else TokenFile(Path(token_file))
         self._access_log = None if access_log is None else AccessLog(access_log)
-        self.host = Host(path, durability, create, max_loaded)
+        self.host = Host(path, durability, create, max_loaded, check_mode(compile))
         self.compiling = CompileReport(say)
         self.gauges: dict[str, Callable[[], float]] = {}
         """Metrics of the server itself, by name."""

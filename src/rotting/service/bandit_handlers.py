@@ -48,7 +48,7 @@ class BanditHandlers:
         name, given = request.parameters["name"], self._arguments(request)
         policy, arms, options = given.pop("policy"), given.pop("arms"), given
         is_new = name not in self._host.metas and await self._bandits.make(
-            policy, lambda: self._host.make(name, policy, arms, **options)
+            lambda: self._host.make(name, policy, arms, **options)
         )
         if not is_new and not await self._bandits.in_thread(lambda: self._host.is_same(name, policy, arms, options)):
             raise broken_rule("bandit-differs", "bandit", "be new or have the same arguments", name, hint=", which has others")

@@ -9,7 +9,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from rotting.errors import RottingError, StoreError
 from rotting.live.saved_state import StateParts
-from rotting.policy import Policy
 from rotting.service.compiling import CompileReport
 from rotting.service.problem_documents import broken_rule
 from rotting.service.workers import Workers
@@ -97,12 +96,14 @@ class Bandits:
         except StoreError as error:  # without them, every key is looked up in the store
             _log.warning("the idempotency keys of bandit %s were not loaded: %s", hosted.name, error)
 
-    async def make(self, policy: Policy, make: Callable[[], Hosted]) -> bool:
+    async def make(self, make: Callable[[], Hosted]) -> bool:
         """Create a bandit in a worker thread, unless another request was faster; return whether it was created."""
 
         def timed() -> Hosted:
-            with self._compiling.timing(policy):
-                return make()
+            with self._compiling.timing() as report:
+                hosted = make()
+                report(hosted.bandit)
+                return hosted
 
         made = await self._loaders.run(timed)
         return self.host.adopt(made) is made

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from rotting.policy import Policy
+from rotting.live.view import BanditView
 
 
 class CompileReport:
@@ -15,10 +15,10 @@ class CompileReport:
 
     Example:
         >>> import rotting
-        >>> report = CompileReport(lambda line: print(line.partition(" in ")[0]))
+        >>> compiling = CompileReport(lambda line: print(line.partition(" in ")[0]))
         >>> for sigma in (0.5, 1.0):
-        ...     with report.timing(rotting.UCB1(sigma=sigma)):
-        ...         pass
+        ...     with compiling.timing() as report:
+        ...         report(rotting.Bandit(rotting.UCB1(sigma=sigma), arms=[0, 1], compile="now"))
         compiled ucb1
     """
 
@@ -27,11 +27,17 @@ class CompileReport:
         self._known: set[str] = set()
 
     @contextmanager
-    def timing(self, policy: Policy) -> Iterator[None]:
-        """Time the body of a `with` statement, which compiles the policy."""
+    def timing(self) -> Iterator[Callable[[BanditView], None]]:
+        """Yield a function that reports the policy of a bandit; the time counts from the start of the `with` statement."""
         began = time.perf_counter()
-        yield
-        if policy.name not in self._known:
-            self._known.add(policy.name)
+
+        def report(bandit: BanditView) -> None:
+            name = bandit.policy.name
+            if name in self._known:
+                return
+            self._known.add(name)
+            how = f"compiled {name} in {time.perf_counter() - began:.2f} s"
             with suppress(OSError):  # standard error was closed
-                self._say(f"compiled {policy.name} in {time.perf_counter() - began:.2f} s")
+                self._say(how if bandit.is_compiled else f"{name} decides interpreted until it is compiled")
+
+        yield report

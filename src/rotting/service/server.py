@@ -14,6 +14,7 @@ from contextlib import suppress
 from os import PathLike
 from typing import Any, NamedTuple
 
+from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidValueError
 from rotting.live.bandit import Bandit
 from rotting.registry import from_json as policy_from_json
@@ -30,7 +31,7 @@ _GARBAGE = 10_000  # new objects before Python looks for cycles: a request makes
 
 
 class ServiceSettings(NamedTuple):
-    """Settings of the service; those from `durability` to `access_log` are arguments of `Application`."""
+    """Settings of the service; those from `durability` to `compile` are arguments of `Application`."""
 
     host: str = "127.0.0.1"  # the address to listen on; only this machine can reach the default
     port: int = 8000  # 0 for any free port
@@ -42,6 +43,7 @@ class ServiceSettings(NamedTuple):
     deadline: float = 30.0
     max_body: int = 4 << 20
     access_log: str | None = None
+    compile: CompileMode = "auto"
     tls: tuple[str, str] | None = None  # files of the certificate and of its key, for HTTPS
     proxies: tuple[str, ...] = ()  # addresses or networks of proxies whose X-Forwarded-For is trusted
     limits: ConnectionLimits = ConnectionLimits()
@@ -81,10 +83,12 @@ def _check_certificate(certificate: str, key: str) -> None:
 
 
 def compile_policies(application: Application) -> None:
-    """Compile the policies of all bandits, so that no request waits for that."""
+    """Compile the policies of all bandits, so that no request waits for that, or have them compiled in the background."""
     for policy in {policy_from_json(meta["policy"]) for meta in application.host.metas.values()}:
-        with application.compiling.timing(policy):
-            Bandit(policy, arms=[0, 1]).warm_up()
+        with application.compiling.timing() as report:
+            bandit = Bandit(policy, arms=[0, 1], compile=application.host.compile)
+            bandit.warm_up()
+            report(bandit)
 
 
 class _Server(uvicorn.Server):
@@ -133,6 +137,7 @@ class Service:
                 deadline=settings.deadline,
                 max_body=settings.max_body,
                 access_log=settings.access_log,
+                compile=settings.compile,
                 say=say,
             )
         except BaseException:

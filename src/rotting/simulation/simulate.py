@@ -15,13 +15,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from rotting.common.progress import Progress
+from rotting.common.progress import Part, Progress
 from rotting.common.rules import positive_int, suggest
 from rotting.engines.chunk_store import ChunkStore
 from rotting.engines.engine import Engine
 from rotting.engines.round_record import new_record
 from rotting.engines.task import Chunk, Game, Task, cut
 from rotting.engines.threads import Threads
+from rotting.engines.tiers import CompileMode, check_mode
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
@@ -49,12 +50,13 @@ def default_workers() -> int:
     return os.cpu_count() or 1
 
 
-def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> Engine:
+def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan], compile: CompileMode) -> Engine:  # noqa: A002
+    check_mode(compile)
     threads = default_workers() if workers is None else positive_int("workers", workers)
     if "distributed" in sys.modules and isinstance(engine, sys.modules["distributed"].Client):
         from rotting.engines.dask import Dask  # noqa: PLC0415 - an extra
 
-        return Dask(engine)
+        return Dask(engine, compile=compile)
     if not isinstance(engine, str) and hasattr(engine, "play"):  # as `rotting.engines.dask.connect` returns it
         return cast("Engine", engine)
     if not isinstance(engine, str) or engine not in _ENGINES:
@@ -63,14 +65,16 @@ def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan]) -> 
     if engine == "dask":
         from rotting.engines.dask import connect  # noqa: PLC0415 - an extra
 
-        return connect(workers=threads)
+        return connect(workers=threads, compile=compile)
     if engine == "cuda" or (engine == "auto" and _is_worth_a_gpu(plans, threads)):
         from rotting.engines.cuda import Cuda, check_supported  # noqa: PLC0415 - an extra
 
+        if compile == "never":
+            raise InvalidValueError("compile", "be 'auto' or 'now' on a GPU", compile)
         for planned in plans:
             check_supported(planned.unsupported_feature)
         return Cuda()
-    return Threads(threads)
+    return Threads(threads, compile)
 
 
 def _is_worth_a_gpu(plans: Sequence[Plan], threads: int) -> bool:
@@ -98,6 +102,7 @@ def simulate(
     engine: AnyEngine = "threads",
     first_run: int = 0,
     record: Record | Sequence[Record] = (),
+    compile: CompileMode = "auto",  # noqa: A002 - as `Bandit` has it
 ) -> Result:
     """Let each policy play `runs` games of `horizon` rounds, and return their pseudo-regret.
 
@@ -124,6 +129,9 @@ def simulate(
             one result of both.
         record: "arms", "rewards" or both, `("arms", "rewards")`: record them in every round of every run, as `result.arms` and
             `result.rewards` [policy, run, round]. `play` shows one run in full.
+        compile: "auto": games begin interpreted at once, while a child process compiles those that would take longer without.
+            "now" waits for the compiler; "never" does without it. Games that are compiled already are always played so. The
+            result is the same bit for bit, but interpreted games do not count for `us_per_round`. See docs/engines.md.
 
     Memory does not grow with the horizon if the means have few pieces and the policies forget. It takes:
 
@@ -144,7 +152,7 @@ def simulate(
         ((2, 20, 200), np.int64(400))
     """
     simulation = Simulation(policies, problem, horizon, runs, seed, checkpoints, first_run, record)
-    return simulate_all([simulation], workers=workers, progress=progress, keep=keep, engine=engine)[0]
+    return simulate_all([simulation], workers=workers, progress=progress, keep=keep, engine=engine, compile=compile)[0]
 
 
 def simulate_all(
@@ -153,6 +161,7 @@ def simulate_all(
     progress: bool | None = None,
     keep: str | Path | ChunkStore | None = None,
     engine: AnyEngine = "threads",
+    compile: CompileMode = "auto",  # noqa: A002 - as `Bandit` has it
 ) -> list[Result]:
     """Return the results of several simulations, which share the engine and the progress bar.
 
@@ -164,6 +173,7 @@ def simulate_all(
         progress: show a progress bar; by default on a terminal and in a notebook.
         keep: as for `simulate`, or a `ChunkStore`.
         engine: as for `simulate`.
+        compile: as for `simulate`.
 
     Example:
         >>> import rotting
@@ -174,7 +184,7 @@ def simulate_all(
     """
     plans = [plan(each) for each in simulations]
     store = keep if keep is None or isinstance(keep, ChunkStore) else ChunkStore(keep)
-    playing = _make_engine(engine, workers, plans)
+    playing = _make_engine(engine, workers, plans, compile)
     try:
         return _play(plans, playing, store, progress)
     except KeyboardInterrupt:
@@ -197,7 +207,7 @@ def _play(plans: Sequence[Plan], playing: Engine, store: ChunkStore | None, prog
             collected.take(task, chunk)
             bar.resume(task.rounds)
 
-        tasks: Iterable[Task] = collected.tasks()
+        tasks: Iterable[Task] = collected.tasks(bar)
         with closing(playing):
             while tasks:
                 missing = tasks if store is None else store.missing(tasks, take_kept)
@@ -230,12 +240,15 @@ class _Collection:
             WeakKeyDictionary()
         )  # weak, as a game holds its means, which may be as large as a result
 
-    def tasks(self) -> Iterator[Task]:
+    def tasks(self, bar: Progress) -> Iterator[Task]:
         """Yield the tasks of all plans. The means of a problem are tabulated before its first task."""
+        number, of = 0, sum(len(planned.policies) for planned in self._plans)
         for k, planned in enumerate(self._plans):
             games, self._references[k] = planned.games()
             for index, game in enumerate(games):
                 self._places[game] = k, index
+                number += 1
+                bar.part = Part(number, of, planned.runs * planned.horizon)
                 yield from cut(game, planned.runs, planned.first_run)
 
     def take(self, task: Task, chunk: Chunk) -> None:

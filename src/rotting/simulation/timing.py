@@ -50,7 +50,7 @@ def time_rounds(simulations: Sequence[Simulation], processes: int, progress: boo
 def _play_in_this_process() -> None:
     """Play the simulations read from standard input, and write their times to standard output."""
     simulations = pickle.load(sys.stdin.buffer)  # noqa: S301 - what `time_rounds` wrote
-    results = simulate_all(simulations, workers=1, progress=False)
+    results = simulate_all(simulations, workers=1, progress=False, compile="now")
     json.dump([result.us_per_round.tolist() for result in results], sys.stdout)
 
 

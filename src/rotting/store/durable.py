@@ -6,6 +6,7 @@ from contextlib import suppress
 from os import PathLike
 from typing import Any, Literal, Self
 
+from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidValueError, RottingError, StoreFailedError
 from rotting.live.arms import Arm, check_iterable, restore_arm
 from rotting.live.bandit import Bandit
@@ -98,6 +99,7 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
     max_pending: int | None = None,
     name: str = "bandit",
     durability: Durability = "disk",
+    compile: CompileMode = "auto",  # noqa: A002 - as for `Bandit`
 ) -> DurableBandit[Arm]:
     """Create a durable bandit, or resume the one that the file holds.
 
@@ -118,6 +120,7 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
         name: which bandit of the store.
         durability: what is safe when a method returns. "disk": its changes survive a power cut; "os": they survive the process;
             "memory": they are written with later changes, and the last ones may be lost with the process.
+        compile: as for `Bandit`.
 
     Example:
         >>> import tempfile
@@ -137,13 +140,21 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
     store = SQLiteStore(path, durability=durability)
     try:
         given = {"seed": seed, "pending": pending, "max_pending": max_pending}
-        return open_in(store, name, policy, arms, **{key: value for key, value in given.items() if value is not None})
+        options = {key: value for key, value in given.items() if value is not None}
+        return open_in(store, name, policy, arms, compile, **options)
     except BaseException:
         store.close()
         raise
 
 
-def open_in(store: Store, name: str, policy: Policy | None, arms: Iterable[Arm] | None, **options: Any) -> DurableBandit[Arm]:
+def open_in(
+    store: Store,
+    name: str,
+    policy: Policy | None,
+    arms: Iterable[Arm] | None,
+    compile: CompileMode = "auto",  # noqa: A002 - as for `Bandit`
+    **options: Any,
+) -> DurableBandit[Arm]:
     """Create or resume a bandit in an open store; closing the bandit closes the store."""
     check_name(name)
     if arms is not None:
@@ -154,12 +165,12 @@ def open_in(store: Store, name: str, policy: Policy | None, arms: Iterable[Arm] 
         if policy is None or listed is None:
             missing = "policy" if policy is None else "arms"
             raise InvalidValueError(missing, "be given for a bandit that is new to its store", None)
-        state = BanditState.new(policy, listed, **options)
+        state = BanditState.new(policy, listed, **options, compile=compile)
         meta, resumed = describe(state, options.get("seed", 0)), Resumed(state)
         store.add_bandit(name, meta)
     else:
         meta = with_current_words(known[name])
-        resumed = resume(store, name, meta)
+        resumed = resume(store, name, meta, compile)
         _check_same(meta, resumed.state, policy, listed, options)
     return DurableBandit(resumed, store, name, meta)
 

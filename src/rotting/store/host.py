@@ -19,6 +19,7 @@ from os import PathLike
 from typing import Any
 
 from rotting.common.rules import positive_int
+from rotting.engines.tiers import CompileMode
 from rotting.errors import RottingError, StoreError, StoreFailedError, StoreFullError
 from rotting.live.arms import restore_arm
 from rotting.live.saved_state import StateParts
@@ -92,6 +93,7 @@ class Host:
         durability: what is safe when a batch is written, as for `rotting.open`.
         create: create the file if it does not exist; it is never created later.
         max_loaded: the number of bandits in memory beyond which idle ones are unloaded (`find_idle`, `unload`).
+        compile: when the policies are compiled, as for `Bandit`.
 
     Example:
         >>> import tempfile
@@ -113,8 +115,9 @@ class Host:
         durability: Durability = "disk",
         create: bool = True,
         max_loaded: int = MAX_LOADED,
+        compile: CompileMode = "auto",  # noqa: A002 - as for `Bandit`
     ) -> None:
-        self._path, self._durability = path, durability
+        self._path, self._durability, self.compile = path, durability, compile
         self._max_loaded = positive_int("max_loaded", max_loaded)
         self.is_new = create and not os.path.lexists(path)
         """Whether the store was created just now."""
@@ -145,7 +148,7 @@ class Host:
         """Read a bandit from the store, which may take seconds; `adopt` then puts it to use."""
         generation, meta = self.generation, self.metas[name]
         with self.reader() as reader:
-            resumed = resume(reader, name, meta)
+            resumed = resume(reader, name, meta, self.compile)
             archived, writer = reader.note(name, ARCHIVED) is not None, last_writer(reader, name, meta)
         hosted = Hosted(name, resumed, generation, archived=archived, writer=writer)
         hosted.bandit.warm_up()
@@ -154,7 +157,7 @@ class Host:
     def make(self, name: str, policy: Policy, arms: Iterable[Hashable], seed: int = 0, **options: Any) -> Hosted:
         """Make a new bandit, which may take seconds; `adopt` then adds it to the next batch."""
         generation = self.generation
-        state = BanditState.new(policy, arms, seed, **options)
+        state = BanditState.new(policy, arms, seed, **options, compile=self.compile)
         meta = describe(state, seed)
         hosted = Hosted(check_name(name), Resumed(state), generation, writer=Writer.of(policy), description=meta)
         hosted.bandit.warm_up()

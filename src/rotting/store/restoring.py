@@ -3,6 +3,7 @@
 import logging
 from typing import NamedTuple
 
+from rotting.engines.tiers import CompileMode
 from rotting.errors import RottingError, StoreError
 from rotting.live.arms import restore_arm
 from rotting.live.policy_state import arrays
@@ -37,11 +38,11 @@ def with_current_words(meta: Payload) -> Payload:
     return {**meta, "pending": current_rule(meta["pending"])} if "pending" in meta else meta
 
 
-def initial_state(meta: Payload) -> BanditState:
+def initial_state(meta: Payload, compile: CompileMode = "auto") -> BanditState:  # noqa: A002 (as users call it)
     """Return the state of a bandit before its first event."""
     arms = [restore_arm(arm) for arm in meta["arms"]]
     pending = current_rule(meta["pending"])
-    return BanditState.new(policy_from_json(meta["policy"]), arms, meta["seed"], pending, meta["max_pending"])
+    return BanditState.new(policy_from_json(meta["policy"]), arms, meta["seed"], pending, meta["max_pending"], compile)
 
 
 class Resumed(NamedTuple):
@@ -54,7 +55,7 @@ class Resumed(NamedTuple):
     """How many events were applied after the snapshot."""
 
 
-def resume(store: Store, name: str, meta: Payload) -> Resumed:
+def resume(store: Store, name: str, meta: Payload, compile: CompileMode = "auto") -> Resumed:  # noqa: A002 - as users call it
     """Return the state of a bandit: its newest usable snapshot, with the events after it applied.
 
     The log is trusted: decisions are not made again, so that a store also opens with another version of its policy. A snapshot
@@ -62,12 +63,12 @@ def resume(store: Store, name: str, meta: Payload) -> Resumed:
     """
     for snapshot in store.snapshots(name):
         try:
-            return _apply_events(restore(snapshot.state), store, name, snapshot.number)
+            return _apply_events(restore(snapshot.state, compile), store, name, snapshot.number)
         except StoreError:
             raise
         except UNREADABLE as error:
             _log.warning("bandit %s: the snapshot at event %d is skipped: %s", name, snapshot.number, error)
-    return _apply_events(initial_state(meta), store, name, 0)
+    return _apply_events(initial_state(meta, compile), store, name, 0)
 
 
 def snapshot_is_due(state: BanditState, unsaved: int) -> bool:

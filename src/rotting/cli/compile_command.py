@@ -1,0 +1,40 @@
+"""`rotting compile`: compile policies ahead, for example in the image of a container."""
+
+import argparse
+import time
+from typing import TYPE_CHECKING
+
+from rotting.cli.arguments import SYNTAX, UserError, read_policies, read_problem
+from rotting.cli.output import say
+
+if TYPE_CHECKING:
+    from rotting.cli.parsers import Commands
+
+
+def _compile(options: argparse.Namespace) -> None:
+    policies = [policy for text in options.policy for policy in read_policies(text)]
+    problem = read_problem(options.problem, None)
+
+    from rotting.engines.game_start import compile_game
+    from rotting.live.bandit import Bandit
+    from rotting.simulation.plan import Simulation, plan
+
+    for policy in policies:
+        began = time.perf_counter()
+        (game,), _ = plan(Simulation(policy, problem, runs=1)).games()
+        if not compile_game(game):
+            raise UserError("compiled code must be kept on disk, but the cache of Numba cannot be written, or is turned off")
+        if not policy.sees_means:  # else it cannot decide live
+            Bandit(policy, arms=[0, 1], compile="now").warm_up()
+        say(f"compiled {policy.name} in {time.perf_counter() - began:.2f} s")
+
+
+def add(commands: "Commands") -> None:
+    """Add the command to the parser."""
+    more = (
+        "Later processes find the machine code in the cache on disk, which the environment variable NUMBA_CACHE_DIR names. "
+        "It is for this machine, this version, live decisions, and simulations with the noise of the problem."
+    )
+    added = commands.add("compile", _compile, "Compile policies ahead", more)
+    added.add_argument("policy", nargs="+", metavar="POLICY", help=f"written {SYNTAX}")
+    added.add_argument("--problem", default="two-arms", metavar="PROBLEM", help="as for simulate; default: two-arms")

@@ -1,0 +1,96 @@
+"""Functions that are to be called from Python, and what identifies their machine code, without Numba.
+
+Importing Numba takes longer than playing a small game. Whether machine code exists is therefore known without it.
+"""
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rotting.common.machine import this_machine
+from rotting.kernels.binding import digest, plain_function, reached_functions
+from rotting.kernels.mistakes import is_own, is_own_work, naming_owner, with_readable_errors
+from rotting.kernels.nested import classes, new_state
+from rotting.policy import Policy
+from rotting.problems.noise import Noise
+
+
+class EntryPoint(NamedTuple):
+    """A plain function that is to be called with arguments of the types of `example`.
+
+    Machine code for it does not check the types of its arguments.
+    """
+
+    function: Callable[..., Any]
+    policy: Policy | None  # the policy whose parameters and state it is called with
+    example: tuple[Any, ...]  # the arguments of a call
+    allocates: bool = False  # whether it may create arrays, except in functions marked `@allocates_nothing`
+    checked: bool = False  # whether an index out of bounds raises IndexError
+    noise: Noise | None = None  # the noise whose `draw` it calls
+
+    @property
+    def is_own_work(self) -> bool:
+        """Whether all of its code belongs to the library."""
+        with naming_owner(self.policy):
+            return is_own_work(plain_function("function", self.function))
+
+    @property
+    def key(self) -> str:
+        """A digest of its code, of the types of its arguments and of everything else that decides its machine code."""
+        code: Any = self.function.__code__
+        kinds = tuple(map(_kind, self.example))
+        parts = self.function.__qualname__, code_mark(self.function, self.policy), self.allocates, self.checked, kinds
+        return hashlib.sha256(repr((parts, _stamp(code.co_filename), _toolchain())).encode()).hexdigest()
+
+
+def code_mark(function: Callable[..., Any], policy: Policy | None) -> str:
+    """Return a digest of the code of a function, and of the modules and types that Numba reads with its machine code."""
+    with naming_owner(policy):
+        plain = plain_function("function", function)
+        mark = digest(plain)
+    names = sorted({each.__module__ for each in reached_functions(plain) if not is_own(each.__module__)})
+    if policy is not None:
+        kinds: list[Any] = [type(policy.params), *classes(new_state(policy, 1, 1))]
+        names += [f"{kind.__module__}.{kind.__qualname__}{kind._fields}" for kind in kinds]
+    return hashlib.sha256("|".join([mark, *names]).encode()).hexdigest()[:16] if names else mark
+
+
+def interpreted(entry: EntryPoint) -> Callable[..., Any]:
+    """Return the plain function, with readable errors if it is not the library's own; what cannot be compiled is refused."""
+    own = entry.is_own_work
+    with naming_owner(entry.policy):
+        digest(plain_function("function", entry.function))
+    return entry.function if own else with_readable_errors(entry.policy, entry.function, entry.function)
+
+
+def _kind(value: Any) -> Any:
+    """Return what decides the type that Numba gives a value."""
+    if isinstance(value, np.ndarray):
+        layout = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else "A"
+        return str(value.dtype), value.ndim, layout, value.flags.writeable
+    if isinstance(value, tuple):
+        return f"{type(value).__module__}.{type(value).__qualname__}", tuple(map(_kind, value))
+    return type(value).__name__
+
+
+def _stamp(file: str) -> tuple[str, int, int]:
+    """Return what Numba compares: after an edit of the file, it compiles again."""
+    try:
+        found = Path(file).stat()
+    except OSError:
+        return file, 0, 0
+    return file, found.st_mtime_ns, found.st_size
+
+
+@cache
+def _toolchain() -> tuple[Any, ...]:
+    """Return the versions, the processor and the settings that decide the machine code."""
+    settings = sorted((name, value) for name, value in os.environ.items() if name.startswith(("NUMBA_", "ROTTING_PLAIN")))
+    return version("numba"), version("llvmlite"), sys.version, sys.implementation.cache_tag, this_machine(), settings

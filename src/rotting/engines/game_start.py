@@ -1,0 +1,163 @@
+"""The start of a game: interpreted until machine code is there, if that ends sooner than waiting for the compiler."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rotting.common.progress import Progress
+from rotting.engines.background import Job, cancel, submit
+from rotting.engines.entry_points import EntryPoint
+from rotting.engines.kept_code import is_kept
+from rotting.engines.task import Game, Setting, Task
+from rotting.engines.tiers import CompileMode, check_mode, pickled
+from rotting.kernels.mistakes import is_own_work
+from rotting.policy import Policy
+
+Loop = Callable[..., None]
+_COMPILE_SECONDS = 5.0  # that compiling a game takes, about; a game that ends sooner without it is not compiled
+_UNSEEN_ROUNDS = 1 << 14  # that may have been played since the last report of a game
+
+
+def loop_entry(game: Game, checked: bool = False) -> EntryPoint:
+    """Return the loop of a game as it is called."""
+    example = game.arguments(0, Task(game, 0, 1).blank(), np.zeros(2, np.int64))
+    return EntryPoint(game.checked if checked else game.linked, game.policy, example, True, checked, game.setting.noise)
+
+
+def compiling_status(game: Game, bar: Progress) -> str:
+    """Return what the progress bar shows while a game is compiled, as long as `bar.part` is that game.
+
+    Example:
+        >>> import rotting
+        >>> from rotting.common.progress import Part
+        >>> from rotting.simulation.plan import Simulation, plan
+        >>> (game,), _ = plan(Simulation(rotting.RAWUCB(), rotting.problems.two_arms(horizon=9))).games()
+        >>> bar = Progress(9)
+        >>> bar.part = Part(number=3, of=8)
+        >>> compiling_status(game, bar)
+        'compiling RAW-UCB (3 of 8)'
+    """
+    place = f" ({bar.part.number} of {bar.part.of})" if bar.part.of > 1 else ""
+    return f"compiling {game.policy.title}{place}"
+
+
+class _ArrayKind(NamedTuple):
+    """What decides the type of an array in machine code."""
+
+    dtype: str
+    ndim: int
+    writeable: bool
+
+    def example(self) -> Any:
+        made = np.zeros((1,) * self.ndim, self.dtype)
+        made.setflags(write=self.writeable)
+        return made
+
+
+def _without_content(value: Any) -> Any:
+    """Replace the arrays in the arguments of a call by their kinds: means can be large, and only their types matter."""
+    if isinstance(value, np.ndarray):
+        return _ArrayKind(str(value.dtype), value.ndim, value.flags.writeable)
+    return _mapped(value, _without_content)
+
+
+def _with_content(value: Any) -> Any:
+    return value.example() if isinstance(value, _ArrayKind) else _mapped(value, _with_content)
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    if not isinstance(value, tuple):
+        return value
+    return type(value)(*map(change, value)) if hasattr(value, "_fields") else tuple(map(change, value))
+
+
+class _Blueprint(NamedTuple):
+    """What the code of a game depends on, without its numbers."""
+
+    policy: Policy
+    setting: dict[str, Any]
+    example: Any
+
+    @classmethod
+    def of(cls, entry: EntryPoint, game: Game) -> "_Blueprint":
+        each = game.setting
+        drawn = None if each.draws is None else ()  # whether problems are drawn is all that the code depends on
+        setting = {"noise": each.noise, "record": each.record, "extensions": each.extensions, "draws": drawn}
+        return cls(game.policy, setting, _without_content(entry.example))
+
+
+def compile_blueprint(blueprint: _Blueprint) -> None:
+    """Compile the loop of a game, and keep it in the cache on disk."""
+    from rotting.engines.compile import compiled_for  # noqa: PLC0415 (imports Numba)
+
+    nothing: Any = np.zeros(0)
+    setting = Setting(
+        means=nothing, noise_key=0, policy_key=0, checkpoints=nothing, optimum=nothing, **blueprint.setting
+    )  # neither the means nor the keys are part of the code
+    loop = Game(blueprint.policy, setting).linked
+    compiled_for(EntryPoint(loop, blueprint.policy, _with_content(blueprint.example), allocates=True, noise=setting.noise))
+
+
+def compile_game(game: Game) -> bool:
+    """Compile the loop of a game; return whether it is kept in the cache on disk."""
+    from rotting.engines.compile import compiled_for  # noqa: PLC0415 (imports Numba)
+
+    entry = loop_entry(game)
+    compiled_for(entry)
+    return is_kept(entry.key)
+
+
+class GameStart:
+    """Decides whether a game begins interpreted, and when to change over to machine code.
+
+    Args:
+        game: the game.
+        bar: the progress bar; its `part` says how much of this game there is to play.
+        compile: when to compile.
+    """
+
+    def __init__(self, game: Game, bar: Progress, compile: CompileMode) -> None:  # noqa: A002 (as users call it)
+        mode = check_mode(compile)
+        self._bar, self._status = bar, compiling_status(game, bar)
+        self._left = bar.part.size
+        self._job: Job | None = None
+        self.never = mode == "never"
+        """Whether the game is interpreted to its end."""
+        self.is_interpreted = self.never
+        """Whether the game begins interpreted."""
+        self._work: bytes | None = None
+        if mode == "auto" and is_own_work(game.linked):
+            entry = loop_entry(game)
+            if not is_kept(entry.key):
+                self._work = pickled(partial(compile_blueprint, _Blueprint.of(entry, game)))
+                self.is_interpreted = self._work is not None
+
+    def is_ready(self, task: Task, done: int, seconds: float) -> bool:
+        """Return whether to change over to machine code; start the compiler if that is worth it.
+
+        Args:
+            task: what is being played interpreted.
+            done: how many rounds of it were reported.
+            seconds: how long that took.
+        """
+        if self.never:
+            return False
+        if self._job is not None:
+            return bool(self._job.outcome)
+        per_round = seconds / (done + min(_UNSEEN_ROUNDS, task.game.setting.horizon))  # at least
+        if per_round * (max(self._left, task.rounds) - done) > _COMPILE_SECONDS:
+            self._job = submit(self._work or b"")
+            self._bar.status = self._status
+        return False
+
+    def played(self, task: Task) -> None:
+        """Count a task that was played interpreted."""
+        self._left -= task.rounds
+
+    def close(self) -> None:
+        """Give up compiling, if nobody has waited for the end of it."""
+        if self._job is not None:
+            self._bar.status = ""
+            cancel(self._job)

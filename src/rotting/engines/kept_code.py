@@ -1,0 +1,57 @@
+"""Which machine code is in Numba's cache on disk, and which process is compiling what.
+
+Numba's cache can only be read with Numba, and only by compiling when something is missing. So a small file, a marker, says that
+the machine code of an entry point is there. A marker that is missing or wrong costs time and nothing else. Of several processes
+that need the same code at once, one compiles it and the others wait for its marker.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from rotting.common.atomic_files import write_atomically
+from rotting.common.folders import cache_folder
+from rotting.engines.work_claims import WorkClaims
+
+_POLL_SECONDS = 0.05  # between two looks for the marker of another process
+_PATIENCE = 120.0  # seconds: a process that has compiled for longer is not waited for
+
+
+def _path(key: str, kind: str) -> Path:
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    folder = Path(chosen) / "rotting" if chosen else cache_folder() / "compiled"
+    return folder / key[:2] / f"{key[2:]}.{kind}"
+
+
+def is_kept(key: str) -> bool:
+    """Return whether the machine code of an entry point is in Numba's cache."""
+    try:
+        return Path(_path(key, "marker").read_text("utf-8")).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def mark_kept(key: str, index: Path) -> None:
+    """Note that the machine code of an entry point is in the cache, whose index is this file."""
+    with suppress(OSError):
+        if index.is_file():
+            write_atomically(_path(key, "marker"), str(index).encode())
+
+
+@contextmanager
+def compiling(key: str) -> Iterator[None]:
+    """Let one process at a time compile an entry point: wait while another one does."""
+    if is_kept(key):
+        yield
+        return
+    claims, claim, end = WorkClaims(), _path(key, "claim"), time.monotonic() + _PATIENCE
+    try:
+        while not claims.take(claim) and time.monotonic() < end:
+            time.sleep(_POLL_SECONDS)
+            if is_kept(key):
+                break
+        yield
+    finally:
+        claims.close()

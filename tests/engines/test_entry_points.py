@@ -1,0 +1,57 @@
+"""Entry points: what identifies their machine code, and how they run without it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rotting.engines.entry_points import EntryPoint, interpreted
+from rotting.errors import KernelError
+from rotting.kernels.nested import new_state
+from rotting.registry import make
+from tests.helpers.bad_policy import Bad
+
+
+def double(x: float) -> float:
+    return 2 * x
+
+
+def triple(x: float) -> float:
+    return 3 * x
+
+
+def shout(x: float) -> float:
+    print(x)
+    return x
+
+
+def root(x: float) -> float:
+    return math.sqrt(x)
+
+
+def test_the_key_depends_on_types_and_code_but_not_on_sizes_and_values() -> None:
+    policy = make("raw-ucb")
+    choose = policy.kernel.choose
+
+    def key(n_arms: int, arms: object) -> str:
+        return EntryPoint(choose, policy, (policy.params, new_state(policy, n_arms, 10 * n_arms), 1, 7, arms)).key
+
+    same = {key(1, np.arange(1)), key(2, np.arange(1)), key(3, np.arange(5))}
+    frozen = np.arange(1)
+    frozen.setflags(write=False)
+    others = [key(1, each) for each in (np.zeros(1), np.arange(4)[::2], np.zeros((1, 1), np.int64), frozen)]
+    assert len(same) == 1
+    assert len({*same, *others}) == 1 + len(others)
+    keys = [EntryPoint(each, None, (1.0,), allocates).key for each in (double, triple) for allocates in (False, True)]
+    assert len(set(keys)) == len(keys)
+
+
+def test_code_that_could_not_be_compiled_is_refused_when_it_is_interpreted_too() -> None:
+    assert interpreted(EntryPoint(double, None, (1.0,)))(4.0) == 8.0
+    with pytest.raises(KernelError, match=r"shout .* must not print"):
+        interpreted(EntryPoint(shout, None, (1.0,)))
+
+
+def test_errors_of_code_from_outside_the_library_name_owner_and_line() -> None:
+    with pytest.raises(KernelError, match=r"^Bad\(.*\): root \(test_entry_points.py, line \d+"):
+        interpreted(EntryPoint(root, Bad(), (1.0,)))(-1.0)

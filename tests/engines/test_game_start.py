@@ -1,0 +1,70 @@
+"""The start of a game: when it is interpreted, and when it is compiled."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rotting.common.progress import Part, Progress
+from rotting.engines.game_start import GameStart, compile_game
+from rotting.engines.task import Game, Task
+from rotting.problems import two_arms
+from rotting.registry import make
+from rotting.simulation.plan import Simulation, plan
+from tests.conftest import INTERPRETED
+
+
+@pytest.fixture
+def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Even where nothing is compiled: a game that begins interpreted does not know."""
+    for name in ("NUMBA_DISABLE_JIT", "ROTTING_COMPILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+
+
+def game() -> Game:
+    (made,), _ = plan(Simulation(make("ucb1"), two_arms(horizon=100))).games()
+    return made
+
+
+def start(compile: Any, rounds: int = 0) -> tuple[GameStart, Progress]:  # noqa: A002
+    bar = Progress(10**9, show=False)
+    bar.part = Part(2, 3, rounds)
+    return GameStart(game(), bar, compile), bar
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_a_game_begins_interpreted_if_it_is_not_cached() -> None:
+    assert start("auto")[0].is_interpreted
+    assert start("never")[0].is_interpreted
+    assert not start("now")[0].is_interpreted
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_a_game_that_ends_soon_is_not_compiled_and_a_longer_one_is() -> None:
+    """The time of the rounds that were played decides."""
+    task = Task(game(), 0, 1_000)
+    for rounds, seconds, compiles in ((100_000, 0.1, False), (100_000, 10.0, True), (10**8, 0.1, True)):
+        begun, bar = start("auto", rounds)
+        assert not begun.is_ready(task, 10_000, seconds)
+        assert bar.status == ("compiling UCB1 (2 of 3)" if compiles else ""), (rounds, seconds)
+        begun.close()
+        assert bar.status == ""
+    begun, bar = start("never", 10**8)
+    assert not begun.is_ready(task, 10_000, 100.0)
+    assert bar.status == ""
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_rounds_that_were_played_interpreted_no_longer_count() -> None:
+    begun, bar = start("auto", 10**8)
+    begun.played(Task(game(), 0, 10**6 - 1_000))
+    assert not begun.is_ready(Task(game(), 0, 10), 1_000, 0.01)
+    assert bar.status == ""
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled under NUMBA_DISABLE_JIT=1")
+def test_a_game_that_is_cached_is_compiled_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROTTING_COMPILE", "auto")
+    assert compile_game(game())
+    assert not start("auto")[0].is_interpreted

@@ -1,0 +1,147 @@
+"""Interpreted functions and machine code: the same decisions and games, wherever one follows the other."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rotting
+from rotting import problems
+from rotting.engines.tiers import CompileMode, check_mode
+from rotting.errors import InvalidValueError
+from rotting.live import policy_state as states
+from rotting.live.bandit import Bandit
+from rotting.policy import Policy
+from rotting.problems.noise import Noise
+from rotting.registry import make
+from rotting.simulation.simulate import simulate
+from tests.conftest import INTERPRETED
+from tests.helpers.bad_policy import Bad
+from tests.helpers.games import examples, learners
+
+ROUNDS = 10
+NOISES = [
+    rotting.Gaussian(0.5),
+    rotting.Bernoulli(),
+    rotting.Binomial(5),
+    rotting.Beta(4.0),
+    rotting.Poisson(),
+    rotting.Noiseless(),
+    rotting.Laplace(0.5),
+    rotting.Student(5.0),
+    rotting.LogNormal(0.5),
+    rotting.Contaminated(),
+]
+
+
+BERNOULLI = problems.stationary(means=[0.75, 0.5], noise=rotting.Bernoulli(), horizon=60)
+
+
+def decisions(policy: Policy, compile: CompileMode, change_at: int | None = None) -> Any:  # noqa: A002
+    """All decisions of a short game with late rewards, and the state after it; the tier changes before one of the rounds."""
+    bandit = Bandit(policy, arms=range(4), seed=3, compile=compile)
+    made, waiting = [], []
+    for t in range(ROUNDS):
+        if t == change_at:
+            bandit._state.learner.change_over()
+            bandit._state.pending.change_over()
+        waiting.append(bandit.decide(without=[t % 4]))
+        made.append(repr(waiting[-1]._replace(id="")))
+        for _ in range(t % 3):  # some rewards come rounds later, and out of order
+            if waiting:
+                decision = waiting.pop((7 * t) % len(waiting))
+                bandit.reward(decision, float((3 * t + int(str(decision.arm))) % 2))
+    return made, states.to_json(bandit._state.learner.state), bandit.propensities(), repr(bandit.explain())
+
+
+@pytest.mark.parametrize("policy", learners(), ids=lambda each: each.name)
+def test_a_bandit_that_changes_over_in_any_round_decides_the_same(policy: Policy) -> None:
+    expected = decisions(policy, "now")
+    assert decisions(policy, "never") == expected
+    for t in range(ROUNDS):
+        assert decisions(policy, "never", change_at=t) == expected, t
+
+
+@pytest.mark.parametrize("policy", examples(), ids=lambda each: each.name)
+def test_interpreted_games_equal_compiled_ones(policy: Policy) -> None:
+    games: Any = {"policies": policy, "problem": BERNOULLI, "runs": 3, "record": ("arms", "rewards")}
+    assert simulate(**games, compile="never") == simulate(**games, compile="now")
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=lambda each: type(each).__name__)
+def test_interpreted_games_equal_compiled_ones_with_every_noise(noise: Noise) -> None:
+    problem = problems.stationary(means=[0.75, 0.5], noise=noise, horizon=80)
+    assert simulate(make("uniform"), problem, runs=3, compile="never") == simulate(make("uniform"), problem, runs=3)
+
+
+def test_games_of_two_tiers_are_kept_and_merged(tmp_path: Path) -> None:
+    games: Any = {"policies": make("ucb1"), "problem": problems.two_arms(horizon=50)}
+    first = simulate(**games, runs=5, keep=tmp_path, compile="never")
+    assert str(first.us_per_round) == "[nan]"  # the time of the interpreter says nothing about the policy
+    assert simulate(**games, runs=40, keep=tmp_path, compile="now") == simulate(**games, runs=40, compile="never")
+
+
+def test_bandits_and_games_say_how_they_run() -> None:
+    assert not Bandit(make("ucb1"), arms=[1], compile="never").is_compiled
+    assert Bandit(make("ucb1"), arms=[1], compile="now").is_compiled
+    saved = Bandit(make("ucb1"), arms=[1]).get_state()
+    assert not Bandit.from_state(saved, compile="never").is_compiled
+
+
+def test_modes_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InvalidValueError, match="compile must be one of 'auto', 'now', 'never', got 'later'"):
+        Bandit(make("ucb1"), arms=[1], compile="later")  # type: ignore[arg-type]
+    with pytest.raises(InvalidValueError, match="compile must be one of"):
+        simulate(make("ucb1"), problems.two_arms(horizon=5), compile="soon")  # type: ignore[arg-type]
+    for name in ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK", "ROTTING_COMPILE"):
+        monkeypatch.delenv(name, raising=False)
+    assert check_mode("auto") == "auto"
+    monkeypatch.setenv("ROTTING_COMPILE", "never")
+    assert (check_mode("auto"), check_mode("now")) == ("never", "now")
+    monkeypatch.setenv("ROTTING_COMPILE", "maybe")
+    with pytest.raises(InvalidValueError, match="ROTTING_COMPILE must be"):
+        check_mode("auto")
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert check_mode("auto") == "now"
+
+
+def test_code_from_outside_the_library_is_compiled_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """In the interpreter it may behave differently."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("ROTTING_COMPILE")
+    assert Bandit(Bad(), arms=[1, 2]).is_compiled
+
+
+CHANGE = """
+import sys, time
+import rotting
+assert "numba" not in sys.modules
+bandits = [rotting.Bandit(rotting.UCB1(), arms=[1, 2, 3], seed=5, compile=mode) for mode in ("auto", "never")]
+assert not bandits[0].is_compiled and "numba" not in sys.modules
+end = time.monotonic() + 500
+while not bandits[0].is_compiled and time.monotonic() < end:
+    arms = [bandit.pull() for bandit in bandits]
+    assert arms[0] == arms[1]
+    for bandit, arm in zip(bandits, arms):
+        bandit.update(arm, arm * 0.25)
+    time.sleep(0.001)
+assert bandits[0].is_compiled and not bandits[1].is_compiled
+assert rotting.Bandit(rotting.UCB1(sigma=0.5), arms=[1]).is_compiled  # the code is the same
+assert bandits[0].explain() == bandits[1].explain()
+
+games = {"policies": rotting.UCB1(), "problem": rotting.problems.two_arms(horizon=2_000)}
+result = rotting.simulate(**games, runs=3_000)
+assert result.us_per_round[0] > 0  # so the last games were compiled
+some = rotting.simulate(**games, runs=20, compile="never")
+assert (some.regret == result.regret[:, :20]).all()
+"""
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled under NUMBA_DISABLE_JIT=1")
+def test_bandits_and_games_change_over_to_what_a_child_process_compiles(tmp_path: Path) -> None:
+    told = {name: value for name, value in os.environ.items() if name != "ROTTING_COMPILE"}
+    told |= {"NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-W", "error", "-c", CHANGE], check=True, env=told, timeout=900)
