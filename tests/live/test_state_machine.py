@@ -48,8 +48,6 @@ class Made:
     propensity: float | None
     status: str = "open"  # rewarded, missing (a value was learned for it), or ended
     reward: float = math.nan
-    came: int = 0
-    learned: bool = False
 
 
 @dataclass
@@ -75,24 +73,15 @@ class Model:
         return self.slots.index(arm)
 
     def in_flight(self, slot: int | None = None) -> list[Made]:
-        return [
-            each for each in self.made if each.status != "ended" and not each.learned and (slot is None or each.slot == slot)
-        ]
+        return [each for each in self.made if each.status == "open" and (slot is None or each.slot == slot)]
 
     def pending(self, slot: int) -> int:
-        return sum(each.status == "open" for each in self.in_flight(slot))
+        return len(self.in_flight(slot))
 
     def known(self, slot: int) -> int:
         return sum(each == slot for each, _ in self.rewards)
 
     # Choosing
-
-    def current(self) -> Learner:
-        learner = self.learner.copy()
-        early = [each for each in self.in_flight() if each.status != "open"]
-        for each in early:
-            learner.learn(max(every.came for every in early), each.slot, each.reward)
-        return learner
 
     def waits(self, slot: int) -> bool:
         """Whether the policy is not asked about a slot."""
@@ -103,7 +92,7 @@ class Model:
 
     def choose(self, arms: list[Hashable]) -> tuple[int, np.ndarray | None]:
         """Return the slot to choose, and the arms that the policy was asked about."""
-        t, learner, slots = self.rounds + 1, self.current(), sorted(map(self.slot_of, arms))
+        t, learner, slots = self.rounds + 1, self.learner.copy(), sorted(map(self.slot_of, arms))
         asked = np.array([slot for slot in slots if not self.waits(slot)], np.int64)
         fewest = min(slots, key=lambda slot: (self.pending(slot), slot))
         chosen = learner.choose(t, self.key, asked) if asked.size else -1
@@ -134,14 +123,12 @@ class Model:
         return best, asked if best == chosen else every
 
     def decide(self, arms: list[Hashable], id: object, propensity: float | None) -> Hashable:  # noqa: A002
-        while len(self.in_flight()) >= MAX_PENDING:
+        if len(self.in_flight()) >= MAX_PENDING:
             self.end(self.in_flight()[0])
-        early = any(each.status != "open" for each in self.in_flight())
         slot, asked = self.choose(arms)
         self.rounds += 1
         if asked is not None:
-            # The settled state sees every choice: that of the policy itself or, if rewards are early, one made on a copy.
-            seen = asked if early else asked[[not self.waits(each) for each in asked]]
+            seen = asked[[not self.waits(each) for each in asked]]
             if seen.size:
                 self.learner.choose(self.rounds, self.key, seen)
         self.made.append(Made(id, self.slots[slot], slot, self.rounds, propensity))
@@ -149,30 +136,19 @@ class Model:
 
     # Learning
 
-    def close(self, made: Made, learned: bool) -> None:
-        made.learned = learned
+    def close(self, made: Made, status: str) -> None:
+        made.status = status
         if isinstance(made.id, str):
             self.answered.append(made.id)
 
-    def settle(self, slot: int) -> None:
-        weighs = self.policy.name == "exp3"
-        for each in self.in_flight(slot):
-            if each.status == "open":
-                if weighs:
-                    continue
-                return
-            self.learner.learn(self.rounds, slot, each.reward, each.propensity if weighs else None)
-            self.close(each, True)
-
     def answer(self, made: Made, reward: float, status: str) -> None:
-        made.status, made.reward, made.came = status, reward, self.rounds
+        made.reward = reward
         self.rewards.append((made.slot, reward))
-        self.settle(made.slot)
+        self.learner.learn(self.rounds, made.slot, reward, made.propensity if self.policy.name == "exp3" else None)
+        self.close(made, status)
 
     def end(self, made: Made) -> None:
-        made.status = "ended"
-        self.close(made, False)
-        self.settle(made.slot)
+        self.close(made, "ended")
 
     def outcome(self, id: object, reward: float) -> str:  # noqa: A002
         found = [each for each in self.made if each.id == id and isinstance(id, str)]
@@ -181,7 +157,7 @@ class Model:
         made = found[0]
         if made.status == "open":
             return "applied"
-        if (made.learned or made.status == "ended") and made.id not in self.answered[-MAX_PENDING:]:
+        if made.id not in self.answered[-MAX_PENDING:]:
             return "unknown"
         if made.status != "rewarded":
             return "expired"
@@ -195,10 +171,9 @@ class Model:
     def forget(self, arm: Hashable) -> None:
         slot = self.slot_of(arm)
         for each in self.in_flight(slot):
-            if each.status == "open" and not isinstance(each.id, str):
+            if not isinstance(each.id, str):
                 self.orphans.setdefault(arm, []).append(each)
-            each.status = "ended"
-            self.close(each, False)
+            self.end(each)
         while sum(map(len, self.orphans.values())) > MAX_PENDING:
             self.ignore(next(iter(self.orphans)))
         self.slots[slot] = None
@@ -284,7 +259,7 @@ class BanditMachine(RuleBasedStateMachine):
     def update(self, data: st.DataObject, reward: float) -> None:
         arm = data.draw(st.sampled_from(self.model.arms))
         slot = self.model.slot_of(arm)
-        waiting = [each for each in self.model.in_flight(slot) if each.status == "open"]
+        waiting = self.model.in_flight(slot)
         propensity = self.bandit.propensities()[arm] if self.policy.name == "exp3" else None
         self.bandit.update(arm, reward)
         if arm in self.model.orphans:
@@ -316,7 +291,7 @@ class BanditMachine(RuleBasedStateMachine):
 
     @rule(age=st.integers(0, 15), missing=st.sampled_from([None, 0.0]))
     def expire(self, age: int, missing: float | None) -> None:
-        old = [each for each in self.model.in_flight() if each.status == "open" and self.model.rounds - each.round > age]
+        old = [each for each in self.model.in_flight() if self.model.rounds - each.round > age]
         assert self.bandit.expire(older_than_rounds=age, missing="drop" if missing is None else missing) == len(old)
         for each in old:
             if missing is None:
@@ -381,8 +356,7 @@ class BanditMachine(RuleBasedStateMachine):
     @invariant()
     def counts_agree(self) -> None:
         assert (self.bandit.rounds, list(self.bandit.arms)) == (self.model.rounds, self.model.arms)
-        assert self.bandit.pending == sum(each.status == "open" for each in self.model.in_flight())
-        assert len(self.bandit._state.ledger.entries) <= MAX_PENDING
+        assert self.bandit.pending == len(self.model.in_flight()) <= MAX_PENDING
         assert len(self.bandit._state.ledger.closed) <= MAX_PENDING
         for arm, reason in self.bandit.explain().items():
             slot = self.model.slot_of(arm)

@@ -39,9 +39,8 @@ class Bandit(ArmChanges):
     those that were never shown.
 
     No horizon is needed, unless the policy is tuned to one: the state grows with the rounds. A round is a decision, or a reward
-    without one (`learn` replays past rewards). The rewards of one arm are learned in the order of its decisions. A reward that
-    comes before those of older decisions counts at once, and is put in order when they come. A policy that divides rewards by
-    propensities learns each reward when it comes, with the propensity of its own decision.
+    without one (`learn` replays past rewards). The bandit learns each reward when it comes, in whatever order they come. A
+    policy that divides rewards by propensities learns it with the propensity of its own decision.
 
     All methods may be called from several threads. A copy (`copy`, `deepcopy`, `pickle`) is an independent bandit that will
     draw the same random numbers. A forked process has its own copy, with its own random numbers.
@@ -53,9 +52,8 @@ class Bandit(ArmChanges):
         pending: "shrink": pending decisions shrink the width of an arm's index as if their rewards had come, so that no arm is
             chosen again and again before its first rewards come. "ignore": pending decisions change nothing. docs/delays.md has
             the exact rule, and measures both.
-        max_pending: the most decisions that are pending, or whose reward waits for that of an older decision of the same arm.
-            Each further decision expires the oldest one. As many rewards are remembered: a second reward for an older id is
-            "unknown".
+        max_pending: the most decisions that are pending. Each further decision expires the oldest one. As many rewards are
+            remembered: a second reward for an older id is "unknown".
 
     Example:
         >>> from rotting.policies.eff_raw_ucb import EffRAWUCB
@@ -310,9 +308,9 @@ class Bandit(ArmChanges):
             return self._end(id_of(id), "cancelled", None)
 
     def _end(self, id: str, event: str, value: float | None) -> Outcome:  # noqa: A002
-        entry = self._state.ledger.find_open(id)
+        entry = self._state.ledger.entries.get(id)
         if entry is None:
-            return self._state.ledger.outcome_if_not_open(id, math.nan)
+            return self._state.ledger.outcome_if_closed(id, math.nan)
         self._state.end(entry, event, value)
         return "applied"
 
@@ -362,7 +360,7 @@ class Bandit(ArmChanges):
             if id is not None:
                 return self._end(id_of(id), "expired", value)
             last = state.rounds - nonnegative_int("older_than_rounds", older_than_rounds) - 1
-            old = state.ledger.open_until(last, most)
+            old = state.ledger.until(last, most)
             for entry in old:
                 state.end(entry, "expired", value)
             if most is None or len(old) < most:

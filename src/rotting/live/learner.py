@@ -93,7 +93,6 @@ class Learner:
         "_propensities_are_trusted",
         "_ready_for",
         "capacity",
-        "choice_is_pure",
         "hidden_slots",
         "is_trusted",
         "n_slots",
@@ -101,7 +100,6 @@ class Learner:
         "state",
         "updates",
         "uses_propensity",
-        "version",
     )
 
     def __init__(self, policy: Policy, n_slots: int, capacity: int, state: Any, updates: int = 0) -> None:
@@ -114,10 +112,6 @@ class Learner:
         """Whether the policy divides rewards by the propensity of their decision."""
         self.is_trusted = is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
         """Whether the policy is part of the library, so that its return values need no checks."""
-        self.choice_is_pure = self.is_trusted and kernel.readmit is not None
-        """Whether a choice changes no later choice: of the state it changes the tournament only, which saves time."""
-        self.version = 0
-        """Changes with every reward and with every change of the arms, but not with a choice."""
         both = None  # the functions of a user's policy are called one by one, with checks after each
         if self.is_trusted and kernel.explain is not None:
             bound = bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain})
@@ -263,7 +257,6 @@ class Learner:
         """Learn a reward in round t. If there is no memory for it, nothing is learned."""
         if t > self.capacity or self.updates >= self.capacity:
             self.make_room(t)
-        self.version += 1
         if propensity is not None and self.uses_propensity:
             self.state.propensity[slot] = propensity
         while self._functions.learn(self._params, self.state, t, slot, reward):
@@ -276,7 +269,6 @@ class Learner:
 
     def learn_all(self, rounds: Ints, slots: Ints, rewards: Floats, propensities: Floats | None = None) -> None:
         """Learn many rewards, as `learn` would one after the other."""
-        self.version += 1
         self.make_room(int(rounds.max(initial=0)), slots.size)
         learn, known, done = self._functions.learn_all, np.zeros(0) if propensities is None else propensities, 0
         while (done := learn(self._params, self.state, done, rounds, slots, rewards, known)) < slots.size:
@@ -289,7 +281,7 @@ class Learner:
         while trial.capacity < max(last, self.updates + slots.size) and not self._may_be_full:
             trial.make_room(trial.capacity + 1)  # step by step, so that the state gets the same size as row by row
         trial.learn_all(np.arange(first, last + 1), slots, rewards, propensities)
-        self.state, self.capacity, self.updates, self.version = trial.state, trial.capacity, trial.updates, trial.version
+        self.state, self.capacity, self.updates = trial.state, trial.capacity, trial.updates
 
     @property
     def explains(self) -> bool:
@@ -331,15 +323,12 @@ class Learner:
         capacity = max(self.capacity, states.first_capacity(self.policy, n_slots, FIRST_CAPACITY))
         self.state = states.grow(self.policy, self.state, n_slots, capacity)
         self.n_slots, self.capacity = n_slots, capacity
-        self.version += 1
 
     def set_present(self, slots: Ints) -> None:
         """Tell the policy which arms are present."""
         states.set_present(self.policy, self.state, slots)
-        self.version += 1
 
     def forget(self, slot: int) -> None:
         """Reset a slot, as if its arm had never been pulled."""
         states.forget_arm(self.policy, self.state, slot, self.capacity)
-        self.version += 1
         self._ready_for = None  # the slot is as in a new state, where every arm is admitted

@@ -16,8 +16,8 @@ arm again and again. With `pending="shrink"`, pending decisions therefore shrink
   decisions wins.
 
 A policy that draws, or that has no index, chooses among the arms that have a reward or were never chosen, as long as there are
-any. Two kinds of policies need no rule: those that divide rewards by propensities, which learn each reward when it comes, and
-`Uniform`. docs/delays.md measures the regret that this rule saves, and compares it with other rules.
+any. Two kinds of policies need no rule: those that divide rewards by propensities, and `Uniform`. docs/delays.md measures the
+regret that this rule saves, and compares it with other rules.
 """
 
 import copy
@@ -32,9 +32,9 @@ from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled, guarded_for
 from rotting.errors import KernelError
 from rotting.kernels.binding import bind
-from rotting.kernels.policy_slots import explain
+from rotting.kernels.policy_slots import choose, explain
 from rotting.live.arms import NOTHING, Complement, HasSlots, to_slots
-from rotting.live.learner import Learner
+from rotting.live.learner import Chosen, Learner
 from rotting.parts.tournament import MANY
 from rotting.policy import Reason
 
@@ -184,6 +184,40 @@ def compete(p: Any, s: Any, t: int, arms: Ints, counts: Counts, chosen: int, wai
     return best.slot, best.value
 
 
+def fewest_pending(counts: Counts, arms: Ints) -> int:
+    """Return the arm with the fewest pending decisions, the lowest slot on a tie."""
+    found = arms[0]
+    for i in arms:
+        if counts.pending[i] < counts.pending[found]:
+            found = i
+    return int(found)
+
+
+def choose_and_compete(p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, out: Ints) -> Chosen:
+    """Choose one of `arms` by the whole rule, for a policy that has an index; return the arm with the reason.
+
+    Returns -1 as the arm if the policy has to choose from so many arms that it must be prepared for them. `out` is as long as
+    `arms`, and is overwritten.
+    """
+    value, chosen = math.nan, -1
+    n = split_waiting(counts, arms, True, new_first, out)
+    offered, waiting = out[:n], out[n:]
+    if n >= MANY:
+        return -1, math.nan, math.nan, 0, math.nan
+    if n > 0:
+        chosen = int(choose(p, s, t, key, offered))
+    slot = chosen
+    if n < arms.size and (n == 0 or not is_new(counts, chosen)):
+        slot, value = compete(p, s, t, arms, counts, chosen, waiting)
+    if slot < 0:  # no arm has a reward
+        return fewest_pending(counts, arms), math.nan, math.nan, 0, math.nan
+    reason = explain(p, s, t, offered if slot == chosen else arms, slot)
+    if slot == chosen:
+        value = reason.value
+    # The conversions are for interpreted code, where a policy explains with numbers of NumPy.
+    return int(slot), float(value), float(reason.mean), int(reason.window), float(reason.width)
+
+
 # --- The counts, and a choice with them ---------------------------------------------------------------------------------------
 
 
@@ -224,15 +258,24 @@ class PendingDecisions:
         self._split = compiled(split_waiting) if self.has_rule else None
         if self._split is not None:
             self._split(self._counts, np.zeros(1, np.int64), True, True, np.zeros(1, np.int64))  # compiles now, not later
+        # A policy of the library chooses among few arms in one call; the return values of others are checked in between.
         self._compete: Callable[..., tuple[int, float]] | None = None
-        if self.by_index:
+        self._choose_and_compete: Callable[..., Chosen] | None = None
+        if self.by_index and learner.is_trusted and not learner.policy.randomised:
+            self._choose_and_compete = self._compiled_choice(learner)
+        elif self.by_index:
             with suppress(KernelError):  # reported when the policy chooses
                 self._compete = self._compiled_compete(learner)
 
     def _compiled_compete(self, learner: Learner) -> Callable[..., tuple[int, float]]:
         policy, arms = learner.policy, np.zeros(1, np.int64)
         bound = bind(compete, {explain: policy.kernel.explain})
-        return guarded_for(bound, policy, policy.params, learner.state, 1, arms, self._counts, 0, arms, allocates=True)
+        return guarded_for(bound, policy, policy.params, learner.state, 1, arms, self._counts, 0, arms)
+
+    def _compiled_choice(self, learner: Learner) -> Callable[..., Chosen]:
+        policy, arms = learner.policy, np.zeros(1, np.int64)
+        bound = bind(choose_and_compete, {choose: policy.kernel.choose, explain: policy.kernel.explain})
+        return guarded_for(bound, policy, policy.params, learner.state, 1, 1, arms, self._counts, True, arms)
 
     @property
     def _counts(self) -> Counts:
@@ -345,6 +388,16 @@ class PendingDecisions:
         if slot < 0:  # no arm has a reward: the fewest pending decisions, the lowest slot on a tie
             return Choice(int(arms[np.argmin(self._counts.pending[arms])]), None, None)
         return Choice(chosen, None, offered) if slot == chosen else Choice(int(slot), float(value), arms)
+
+    def choose_and_explain(self, learner: Learner, t: int, key: int, among: Ints | Complement) -> Chosen | None:
+        """Choose one of the arms `among` in round t in one call of compiled code; None if that is not possible."""
+        compiled_choice = self._choose_and_compete
+        if compiled_choice is None or among.size - len(self.waiting) >= MANY:
+            return None
+        arms = to_slots(among)
+        learner.make_room(t)
+        made: Chosen = learner.call(compiled_choice, t, key, arms, self._counts, self.new_first, np.empty_like(arms))
+        return None if made[0] < 0 else made
 
     def probabilities(self, learner: Learner, t: int, key: int, arms: Ints) -> Floats:
         """Return the probability of each of `arms` in round t. This changes the learner's state."""

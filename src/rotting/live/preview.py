@@ -7,7 +7,6 @@ from rotting.common.arrays import Ints
 from rotting.live.arms import Complement
 from rotting.live.choosing import Chooser
 from rotting.live.decisions import Decision
-from rotting.live.ledger import Expiry
 from rotting.live.pages import Page
 
 
@@ -19,28 +18,22 @@ class Preview(NamedTuple):
     rounds: int
     names: list[Hashable]
     free: int  # the number of decisions that can be made before the oldest expires
-    expiries: list[Expiry]  # the decisions that expire after that, oldest first
+    expiring: list[int]  # the slots of the decisions that expire after that, oldest first
 
     def decisions(self, among: Ints | Complement, count: int) -> tuple[Decision, ...]:
         """Return the decisions of the page. This changes the copies."""
-        page, free, expiries = Page(among, self.chooser.pending), self.free, iter(self.expiries)
+        pending = self.chooser.pending
+        page, free, expiring = Page(among, pending), self.free, iter(self.expiring)
         made: list[Decision] = []
         for t in range(self.rounds + 1, self.rounds + count + 1):
-            while free <= 0:
-                free += self._expire(next(expiries), t - 1, page)
+            if free == 0:
+                oldest = next(expiring)
+                pending.ended(oldest)
+                page.recount(oldest)
+                free = 1
             slot, propensity, reason = self.chooser.choose(t, self.key, page, True)
             made.append(Decision("", self.names[slot], t, propensity, reason))  # type: ignore[arg-type]
-            self.chooser.pending.decided(slot)
+            pending.decided(slot)
             page.take(slot)
             free -= 1
         return tuple(made)
-
-    def _expire(self, expiry: Expiry, rounds: int, page: Page) -> int:
-        """End a decision; return how many places become free."""
-        chooser, slot = self.chooser, expiry.slot
-        chooser.pending.ended(slot)
-        page.recount(slot)
-        for decided, reward in expiry.followers:
-            chooser.learner.learn(rounds, slot, reward)
-            chooser.early.remove(decided)
-        return 1 + len(expiry.followers)

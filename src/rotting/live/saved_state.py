@@ -9,14 +9,13 @@ from rotting.common.pieces import Pauses, text_of
 from rotting.errors import InvalidValueError
 from rotting.live import policy_state as states
 from rotting.live.arms import Arms, arm_to_json, restore_arm
-from rotting.live.decisions import Key
 from rotting.live.learner import Learner
 from rotting.live.ledger import ClosedDecisions, Entry, Ledger, Orphans
 from rotting.live.missing_zeros import MissingZeros
 from rotting.live.state import BanditState, PendingRule
 from rotting.registry import from_json as policy_from_json
 
-FORMAT, VERSION = "rotting-bandit", 4
+FORMAT, VERSION = "rotting-bandit", 5
 
 
 def _plain(value: Any) -> Any:
@@ -48,7 +47,6 @@ class Parts(NamedTuple):
     retired: dict[Hashable, int]
     pulls: list[int]  # rewards of each slot
     decisions: list[Entry]
-    early: dict[Key, list[Any]]  # JSON of the decisions with an early reward, since these entries may change meanwhile
     closed: ClosedDecisions
 
     @classmethod
@@ -65,12 +63,9 @@ class Parts(NamedTuple):
             "rewards": [pending.total, pending.number],
             "reporting": state.missing_zeros.to_json(),
         }
-        early = (
-            {each.key: each.to_json() for each in ledger.entries.values() if each.reward is not None} if ledger.early else {}
-        )
         active, retired, pulls = state.arms.active.copy(), state.arms.retired.copy(), pending.rewards.copy()
         decisions = list(ledger.entries.values())
-        return cls(fields, state.learner.copy(), active, retired, pulls, decisions, early, ledger.closed.copy())
+        return cls(fields, state.learner.copy(), active, retired, pulls, decisions, ledger.closed.copy())
 
     def to_json(self) -> dict[str, Any]:
         """Return the parts as JSON-able data, with format, version and digest."""
@@ -83,7 +78,7 @@ class Parts(NamedTuple):
         decisions: list[Any] = []
         for each in self.decisions:
             pause()
-            decisions.append(self.early.get(each.key) or [each.key, each.slot, each.round, each.propensity, None, 0, False])
+            decisions.append(each.to_json())
         closed: list[Any] = []
         for item in self.closed:
             pause()
@@ -126,10 +121,13 @@ def restore(saved: Any) -> BanditState:
         pending.restore(each["slot"], each["pulls"])
     pending.total, pending.number = float(data["rewards"][0]), data["rewards"][1]
     for each in data["decisions"]:
-        entry = Entry.restored(each)
+        entry = Entry(*each)
         ledger.add(entry)
-        if entry.reward is None:
-            pending.decided(entry.slot)
+        pending.decided(entry.slot)
+    for key, slot, _, _, reward, _, expired in data.get("early", ()):
+        learner.learn(state.rounds, slot, float(reward))
+        if isinstance(key, str):
+            ledger.closed.add(key, None if expired else float(reward))
     return state
 
 
@@ -144,15 +142,21 @@ def _checked(state: Any) -> dict[str, Any]:
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise InvalidValueError("state", f"be what Bandit.get_state returned (format {FORMAT!r})", state)
     version = state.get("version")
-    if version not in {3, VERSION}:
-        raise InvalidValueError("state version", f"be 3 or {VERSION}, those that can be read", version)
+    if version not in {3, 4, VERSION}:
+        raise InvalidValueError("state version", f"be 3, 4 or {VERSION}, those that can be read", version)
     try:
         intact = state.get("digest") == _digest(state)
     except (TypeError, ValueError):
         intact = False
     if not intact:
         raise InvalidValueError("state", "be complete and unedited", state, got="one whose digest does not match its content")
-    return _from_version_3(state) if version == 3 else state
+    return _from_version_4(_from_version_3(state) if version == 3 else state) if version < VERSION else state
+
+
+def _from_version_4(state: dict[str, Any]) -> dict[str, Any]:
+    """Convert from version 4, in which a reward could wait for those of older decisions of the same arm ("early")."""
+    decisions = [each[:4] for each in state["decisions"] if each[4] is None]
+    return {**state, "decisions": decisions, "early": [each for each in state["decisions"] if each[4] is not None]}
 
 
 def _from_version_3(state: dict[str, Any]) -> dict[str, Any]:

@@ -28,6 +28,8 @@ from rotting.policy import Policy
 
 PendingRule = Literal["shrink", "ignore"]
 MAX_PENDING = 10_000
+REVISION = 2
+"""Changes whenever the same events make another state. 1: the rewards of an arm were learned in the order of its decisions."""
 
 
 def check_learner(policy: object) -> None:
@@ -65,7 +67,7 @@ class BanditState:
         self.policy, self.learner, self.pending_rule = learner.policy, learner, pending_rule
         self.arms, self.key, self.rounds, self.ledger, self.orphans = arms, key, rounds, ledger, orphans
         self.pending = PendingDecisions(learner, pending_rule == "shrink")
-        self.chooser = Chooser(learner, self.pending, ledger.early_rewards)
+        self.chooser = Chooser(learner, self.pending)
         self.max_rounds = sys.maxsize if self.policy.max_rounds is None else self.policy.max_rounds
         self.missing_zeros = MissingZeros()
         self.events: list[Event] | None = None
@@ -96,7 +98,7 @@ class BanditState:
     @property
     def n_pending(self) -> int:
         """The number of decisions without a reward."""
-        return len(self.ledger.entries) - self.ledger.early
+        return len(self.ledger.entries)
 
     def apply(self, event: Event) -> Redecision | None:
         """Apply a recorded event. For a decision, return its arm and the one that the policy chooses today, for `verify`.
@@ -112,9 +114,9 @@ class BanditState:
         if kind == "decided":
             return self._apply_decision(data)
         if kind in {"rewarded", "cancelled", "expired"}:
-            entry = self.ledger.find_open(data["id"])
+            entry = self.ledger.entries.get(data["id"])
             if entry is None:
-                raise InvalidValueError("event", "be about an open decision", event)
+                raise InvalidValueError("event", "be about a pending decision", event)
             if kind == "rewarded":
                 self.reward(entry.key, data["reward"])
             else:
@@ -175,37 +177,29 @@ class BanditState:
 
     def _expire_oldest(self, page: Page | None) -> None:
         """Expire the oldest decision, to make room for a new one."""
-        early = self.ledger.early
-        while self.ledger.is_full:
-            oldest: Entry = self.ledger.oldest()  # type: ignore[assignment]
-            self.end(oldest, "expired", None)
-            if page is not None:
-                page.recount(oldest.slot)
+        oldest: Entry = self.ledger.oldest()  # type: ignore[assignment]
+        self.end(oldest, "expired", None)
+        if page is not None:
+            page.recount(oldest.slot)
         if not self._warned_full:
             self._warned_full = True
-            waiting = f", and {early} rewards wait for those of older decisions of the same arm" if early else ""
             self.warnings.append(
-                f"max_pending reached: {self.ledger.max_pending - early} decisions have no reward yet{waiting}; each new "
-                f"decision now expires the oldest one"
+                f"max_pending reached: {self.ledger.max_pending} decisions have no reward yet; each new decision now expires "
+                f"the oldest one"
             )
 
     def reward(self, key: Key, value: float) -> Outcome:
-        """Learn the reward of an open decision: now or, if older decisions of its arm have none yet, after theirs."""
-        ledger, learner = self.ledger, self.learner
+        """Learn the reward of a pending decision."""
+        ledger = self.ledger
         entry = ledger.entries.get(key)
-        if entry is None or entry.reward is not None:
-            return ledger.outcome_if_not_open(key, value)
+        if entry is None:
+            return ledger.outcome_if_closed(key, value)
         slot = entry.slot
-        if slot in ledger.single or learner.uses_propensity or ledger.is_first(entry):
-            learner.learn(self.rounds, slot, value, entry.propensity)
-            ledger.close(entry, value)
-        else:
-            ledger.hold(entry, value, self.rounds)
+        self.learner.learn(self.rounds, slot, value, entry.propensity)
+        ledger.close(entry, value)
         self.pending.learned(slot, value, True)
         if self.events is not None:
             self.events.append({"event": "rewarded", "id": key, "reward": value})
-        if ledger.early:
-            self._settle(slot)
         if not self.missing_zeros.done:
             delay, by_id = self.rounds - entry.round, type(key) is str
             if self.missing_zeros.add_reward(value, delay, by_id, self.n_pending):
@@ -215,33 +209,17 @@ class BanditState:
                 )
         return "applied"
 
-    def _settle(self, slot: int) -> None:
-        """Learn the early rewards of a slot whose turn has come."""
-        ledger = self.ledger
-        while ledger.early:
-            entry = ledger.first(slot)
-            if entry is None or entry.reward is None:
-                return
-            self.learner.learn(self.rounds, slot, entry.reward)
-            ledger.close(entry, entry.final_reward)
-
     def end(self, entry: Entry, event: str, value: float | None) -> None:
-        """End an open decision (`event`: "cancelled" or "expired") without its reward; learn `value` instead unless None."""
-        slot, ledger = entry.slot, self.ledger
-        if value is not None:
-            if self.learner.uses_propensity or ledger.is_first(entry):
-                self.learner.learn(self.rounds, slot, value, entry.propensity)
-                ledger.close(entry, None)
-            else:
-                ledger.hold(entry, value, self.rounds, expired=True)
+        """End a pending decision (`event`: "cancelled" or "expired") without its reward; learn `value` instead unless None."""
+        slot = entry.slot
+        if value is None:
+            self.pending.ended(slot)
+        else:
+            self.learner.learn(self.rounds, slot, value, entry.propensity)
             self.pending.learned(slot, value, True)
             self.missing_zeros.done = self.missing_zeros.done or value == 0.0
-        else:
-            ledger.close(entry, None)
-            self.pending.ended(slot)
+        self.ledger.close(entry, None)
         self._record(event, id=entry.key, **({"reward": value} if event == "expired" else {}))
-        if ledger.early:
-            self._settle(slot)
 
     # --- Rewards without a decision ---------------------------------------------------------------------------------------
 
@@ -255,7 +233,7 @@ class BanditState:
             self.refuse_round(rounds)
         propensity = None
         if uses_propensity:  # computed on copies, since a choice changes the state
-            chances = self.pending.copy().probabilities(self.chooser.trial(), rounds, self.key, self.arms.slots)
+            chances = self.pending.copy().probabilities(self.learner.copy(), rounds, self.key, self.arms.slots)
             propensity = float(chances[np.searchsorted(self.arms.slots, slot)])
         self.learner.learn(rounds, slot, value, propensity)
         self.rounds = rounds
@@ -325,7 +303,7 @@ class BanditState:
     def _forget(self, arm: Hashable) -> None:
         slot = self.arms.forget(arm)
         entries = self.ledger.entries_of(slot)
-        self.orphans.add(arm, [each.key for each in entries if isinstance(each.key, int) and each.reward is None])
+        self.orphans.add(arm, [each.key for each in entries if isinstance(each.key, int)])
         for entry in entries:
             self.ledger.close(entry, None)
         self.learner.forget(slot)

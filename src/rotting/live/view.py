@@ -109,9 +109,9 @@ class BanditView:
         with self._guard.lock:
             among, state = self._available_for(number, arms, without), self._state
             free = state.ledger.max_pending - len(state.ledger.entries)
-            expiries = state.ledger.next_to_expire(number - free) if number > free else []
+            expiring = state.ledger.next_to_expire(number - free) if number > free else []
             names = state.arms.names.copy()
-            copies = Preview(state.chooser.copy(), state.key, state.rounds, names, free, expiries)
+            copies = Preview(state.chooser.copy(), state.key, state.rounds, names, free, expiring)
         return copies.decisions(among, number)
 
     def propensities(self, arms: Iterable[Hashable] | None = None) -> dict[Hashable, float]:
@@ -130,7 +130,7 @@ class BanditView:
         with self._guard.lock:
             state = self._state
             available, t = to_slots(state.arms.available(arms)), state.rounds + 1
-            trial, pending = state.chooser.trial(), state.pending.copy()  # copies, since a choice changes the state
+            trial, pending = state.learner.copy(), state.pending.copy()  # copies, since a choice changes the state
             names = [state.arms.names[slot] for slot in available]
         out = pending.probabilities(trial, t, state.key, available)
         return dict(zip(names, out.tolist(), strict=True))
@@ -151,7 +151,7 @@ class BanditView:
         with self._guard.lock:
             state = self._state
             slots, t = state.arms.slots, state.rounds + 1
-            trial, pending = state.chooser.trial(), state.pending  # a copy, since explaining may change the state
+            trial, pending = state.learner.copy(), state.pending  # a copy, since explaining may change the state
             rows = [(state.arms.names[i], int(i), pending.rewards[i], pending.pending[i]) for i in slots]
         explanation = Explanation()
         for arm, slot, *counts in rows:

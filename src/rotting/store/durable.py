@@ -14,10 +14,9 @@ from rotting.live.saved_state import Parts
 from rotting.live.state import BanditState
 from rotting.live.view import BanditView
 from rotting.policy import Policy
-from rotting.store import limits
 from rotting.store.protocol import Durability, Payload, Store
 from rotting.store.records import check_name
-from rotting.store.restoring import describe, resume, with_current_words
+from rotting.store.restoring import describe, is_snapshot_due, resume, with_current_words
 from rotting.store.writers import Writer, last_writer
 
 
@@ -49,9 +48,10 @@ class DurableBandit(Bandit):
             events, self._writer_note = [self._writer_note, *events], None
         number = self._store.append((self._name, event) for event in events)
         self._unsaved += len(events)
-        if self._unsaved >= limits.SNAPSHOT_EVENTS and (self._snapshot is None or not self._snapshot.is_alive()):
+        state = self._recorder.state
+        if is_snapshot_due(self._unsaved, state) and (self._snapshot is None or not self._snapshot.is_alive()):
             # In a thread, so that the next decisions do not wait for the disk.
-            arguments = (number, Parts.of(self._recorder.state))
+            arguments = (number, Parts.of(state))
             self._snapshot = threading.Thread(target=self._save_snapshot, args=arguments, name="rotting-snapshot")
             self._unsaved = 0
             self._snapshot.start()

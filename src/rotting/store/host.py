@@ -22,7 +22,6 @@ from rotting.live.saved_state import Parts
 from rotting.live.state import BanditState
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
-from rotting.store import limits
 from rotting.store.event_reader import Contents
 from rotting.store.files import resolve
 from rotting.store.hosted import Batch, Hosted
@@ -31,7 +30,7 @@ from rotting.store.open_files import OpenFile
 from rotting.store.protocol import Durability, Payload
 from rotting.store.reader_pool import ReaderPool
 from rotting.store.records import check_bandit, check_name
-from rotting.store.restoring import describe, resume, with_current_words
+from rotting.store.restoring import describe, is_snapshot_due, resume, with_current_words
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.writers import Writer, last_writer
 
@@ -261,7 +260,7 @@ class Host:
         due = []
         for name in {name for name, _ in batch.events}:
             hosted = self.live.get(name)
-            if hosted is not None and hosted.unsaved >= limits.SNAPSHOT_EVENTS and not hosted.is_saving:
+            if hosted is not None and is_snapshot_due(hosted.unsaved, hosted.state) and not hosted.is_saving:
                 hosted.unsaved, hosted.is_saving = 0, True
                 due.append(hosted)
         return due

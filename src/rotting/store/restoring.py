@@ -7,6 +7,7 @@ from rotting.live.arms import restore_arm
 from rotting.live.saved_state import current_rule, restore
 from rotting.live.state import BanditState
 from rotting.registry import from_json as policy_from_json
+from rotting.store import limits
 from rotting.store.protocol import Payload, Store
 from rotting.store.records import event_in
 from rotting.store.writers import Writer
@@ -39,6 +40,14 @@ def initial_state(meta: Payload) -> BanditState:
     arms = [restore_arm(arm) for arm in meta["arms"]]
     pending = current_rule(meta["pending"])
     return BanditState.new(policy_from_json(meta["policy"]), arms, meta["seed"], pending, meta["max_pending"])
+
+
+def is_snapshot_due(unsaved: int, state: BanditState) -> bool:
+    """Return whether to save a snapshot after `unsaved` events without one.
+
+    A state with many decisions is saved less often, so that saving adds a constant time to each event.
+    """
+    return unsaved >= max(limits.SNAPSHOT_EVENTS, state.ledger.size)
 
 
 def resume(store: Store, name: str, meta: Payload) -> BanditState:
