@@ -54,6 +54,9 @@ noise: $(READY)  ## Measure what docs/unknown-noise.md shows (20 core-minutes, t
 delays: $(READY)  ## Measure what docs/delays.md shows: late and lost rewards (half a core-hour, the games once)
 	$(BIN)/python -m docs.make_delays build/delays
 
+windows: $(READY)  ## Measure what docs/guides/late-rewards.md shows of reward windows (a minute)
+	$(BIN)/python -m docs.make_windows
+
 late: $(READY)  ## Measure what docs/problems.md shows of late rewards (a few core-minutes, the games once)
 	$(BIN)/python -m docs.make_problems build/late
 

@@ -82,6 +82,7 @@ OF_SEVERAL_MODULES = {
     "service/test_proxy.py": "a service behind nginx, and inside another application",
     "service/test_hostile.py": "a service among hostile clients",
     "live/test_late_rewards.py": "each reward is learned when it comes",
+    "live/test_reward_windows.py": "decisions that settle when their windows close, in memory and in a store",
     "live/test_state_machine.py": "a bandit against a slow model, in any order of calls",
     "policies/families/test_detectors.py": "policies that detect changes",
     "policies/families/test_kl_and_thompson.py": "kl-UCB, RAW-UCB++, RAW-klUCB and Thompson sampling",

@@ -329,7 +329,7 @@ def test_expiring_looks_at_the_oldest_decisions_only() -> None:
 
 def test_a_limit_is_for_many_decisions() -> None:
     bandit = Bandit(make("ucb1"), arms=["a", "b"])
-    with pytest.raises(InvalidTypeError, match="limit must be given with older_than_rounds only, got limit=1"):
+    with pytest.raises(InvalidTypeError, match="limit must be given with an age only, got limit=1"):
         bandit.expire("id", limit=1)  # type: ignore[call-overload]
     with pytest.raises(InvalidValueError, match="limit must be"):
         bandit.expire(older_than_rounds=0, limit=0)

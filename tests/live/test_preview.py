@@ -53,13 +53,13 @@ def test_a_preview_looks_at_no_decision_unless_one_would_expire(monkeypatch: pyt
     for _ in range(7):
         bandit.decide()
     asked: list[int] = []
-    look = Ledger.next_to_expire
+    look = Ledger.next_to_end
 
     def watched(ledger: Ledger, number: int) -> Any:
         asked.append(number)
         return look(ledger, number)
 
-    monkeypatch.setattr(Ledger, "next_to_expire", watched)
+    monkeypatch.setattr(Ledger, "next_to_end", watched)
     bandit.preview(count=3)
     assert asked == []
     bandit.decide()

@@ -15,17 +15,39 @@ FinalReward = float | None
 
 
 class Entry:
-    """A pending decision."""
+    """A pending decision. It never changes, so that a list of entries can be saved while the ledger changes.
 
-    def __init__(self, key: Key, slot: int, round: int, propensity: float | None) -> None:  # noqa: A002 - as in `Decision`
+    Args:
+        key: its id.
+        slot: the slot of its arm.
+        round: its round.
+        propensity: the probability of its arm.
+        time: when it was made; None if that is not known.
+        reward: with a reward window, the reward that came before the window closes.
+    """
+
+    __slots__ = ("key", "propensity", "reward", "round", "slot", "time")
+
+    def __init__(
+        self,
+        key: Key,
+        slot: int,
+        round: int,  # noqa: A002 - as in `Decision`
+        propensity: float | None,
+        time: float | None = None,
+        reward: float | None = None,
+    ) -> None:
         self.key = key
         self.slot = slot
         self.round = round
         self.propensity = propensity
+        self.time = time
+        self.reward = reward
 
-    def to_json(self) -> list[Any]:
-        """Return the arguments that make this entry."""
-        return [self.key, self.slot, self.round, self.propensity]
+    def to_json(self, timed: bool) -> list[Any]:
+        """Return the arguments that make this entry; without a reward window (`timed`), times are not saved."""
+        known = [self.key, self.slot, self.round, self.propensity]
+        return [*known, self.time, self.reward] if timed else known
 
 
 class Ledger:
@@ -36,6 +58,8 @@ class Ledger:
         self.entries: OrderedDict[Key, Entry] = OrderedDict()
         self._single: dict[int, Entry] = {}  # the decision of each slot that has exactly one
         self._several: dict[int, OrderedDict[Key, Entry]] = {}  # the decisions of each slot that had more than one
+        # The two above have the decisions without a reward; these are the others, which wait until their window closes.
+        self._rewarded: dict[int, dict[Key, Entry]] = {}
         self.closed = ClosedDecisions(max_pending, closed)
 
     @property
@@ -52,7 +76,9 @@ class Ledger:
         """Append a decision."""
         key, slot, single = entry.key, entry.slot, self._single
         self.entries[key] = entry
-        if slot in self._several:
+        if entry.reward is not None:
+            self._rewarded.setdefault(slot, {})[key] = entry
+        elif slot in self._several:
             self._several[slot][key] = entry
         elif slot in single:
             other = single.pop(slot)
@@ -60,46 +86,75 @@ class Ledger:
         else:
             single[slot] = entry
 
+    def hold(self, entry: Entry, reward: float) -> None:
+        """Keep the reward of a decision until its window closes."""
+        self._take_unrewarded(entry)
+        held = Entry(entry.key, entry.slot, entry.round, entry.propensity, entry.time, reward)
+        self.entries[entry.key] = held  # at the same place
+        self._rewarded.setdefault(entry.slot, {})[entry.key] = held
+
     def first(self, slot: int) -> Entry | None:
-        """Return the oldest decision of a slot."""
+        """Return the oldest decision of a slot without a reward."""
         several = self._several.get(slot)
         return self._single.get(slot) if several is None else next(iter(several.values()))
 
     def entries_of(self, slot: int) -> list[Entry]:
-        """Return all decisions of a slot, oldest first."""
-        return [self._single[slot]] if slot in self._single else list(self._several.get(slot, {}).values())
+        """Return all decisions of a slot, those without a reward first."""
+        several = [self._single[slot]] if slot in self._single else list(self._several.get(slot, {}).values())
+        return several + list(self._rewarded.get(slot, {}).values())
 
     def oldest(self) -> Entry | None:
         """Return the oldest decision of all."""
         return next(iter(self.entries.values())) if self.entries else None
 
-    def until(self, last: int, limit: int | None) -> list[Entry]:
-        """Return at most `limit` decisions up to round `last`, oldest first, without looking at newer ones."""
-        old = takewhile(lambda entry: entry.round <= last, self.entries.values())  # the entries are in order of rounds
-        return list(islice(old, limit))
+    def find_open(self, key: Key) -> Entry | None:
+        """Return a pending decision that has no reward yet, or None."""
+        entry = self.entries.get(key)
+        return entry if entry is not None and entry.reward is None else None
 
-    def next_to_expire(self, number: int) -> list[int]:
-        """Return the slots of the `number` oldest decisions."""
-        return [entry.slot for entry in islice(self.entries.values(), number)]
+    def until(self, last: int) -> Iterator[Entry]:
+        """Yield the decisions up to round `last`, oldest first, without looking at newer ones."""
+        return takewhile(lambda entry: entry.round <= last, self.entries.values())  # the entries are in order of rounds
+
+    def made_until(self, time: float, otherwise: float) -> Iterator[Entry]:
+        """Yield the decisions up to a time, oldest first; `otherwise` is the time of those whose time is not known."""
+        return takewhile(lambda entry: (otherwise if entry.time is None else entry.time) <= time, self.entries.values())
+
+    def next_to_end(self, number: int) -> list[Entry]:
+        """Return the `number` oldest decisions."""
+        return list(islice(self.entries.values(), number))
 
     def close(self, entry: Entry, reward: FinalReward) -> None:
         """Remove a decision, and remember its reward if the decision has an id."""
         key = entry.key
         del self.entries[key]
-        if self._single.pop(entry.slot, None) is None:
-            several = self._several[entry.slot]
-            del several[key]
-            if not several:
-                del self._several[entry.slot]
+        if entry.reward is None:
+            self._take_unrewarded(entry)
+        else:
+            rewarded = self._rewarded[entry.slot]
+            del rewarded[key]
+            if not rewarded:
+                del self._rewarded[entry.slot]
         if type(key) is str:
             self.closed.add(key, reward)
 
-    def outcome_if_closed(self, key: Key, reward: float) -> Outcome:
-        """Return the outcome of a reward for a decision that is not pending."""
-        found = self.closed.find(key) if isinstance(key, str) else None
-        if found is None:
+    def _take_unrewarded(self, entry: Entry) -> None:
+        """Remove a decision from those of its slot without a reward."""
+        if self._single.pop(entry.slot, None) is None:
+            several = self._several[entry.slot]
+            del several[entry.key]
+            if not several:
+                del self._several[entry.slot]
+
+    def outcome_if_not_open(self, key: Key, reward: float) -> Outcome:
+        """Return the outcome of a reward for a decision that has a reward or is not pending."""
+        entry = self.entries.get(key)
+        if entry is not None:
+            known = entry.reward
+        elif isinstance(key, str) and (found := self.closed.find(key)) is not None:
+            (known,) = found
+        else:
             return "unknown"
-        (known,) = found
         if known is None:
             return "expired"
         return "duplicate" if known == reward else "conflict"

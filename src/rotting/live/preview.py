@@ -1,5 +1,6 @@
 """Previews the next decisions of a bandit on copies of its state."""
 
+from collections import deque
 from collections.abc import Hashable
 from typing import NamedTuple
 
@@ -7,6 +8,7 @@ from rotting.common.arrays import Ints
 from rotting.live.arms import Complement
 from rotting.live.choosing import Chooser
 from rotting.live.decisions import Decision
+from rotting.live.ledger import Entry
 from rotting.live.pages import Page
 
 
@@ -17,23 +19,40 @@ class Preview(NamedTuple):
     key: int
     rounds: int
     names: list[Hashable]
-    free: int  # the number of decisions that can be made before the oldest expires
-    expiring: list[int]  # the slots of the decisions that expire after that, oldest first
+    missing: float | None  # the reward of a decision whose reward window closes without one; None: nothing is learned
+    closed: int  # how many of the oldest decisions have a reward window that has closed
+    free: int  # the number of decisions that can be made before the oldest ends
+    oldest: deque[Entry]  # the decisions that may end meanwhile, oldest first
 
     def decisions(self, among: Ints | Complement, count: int) -> tuple[Decision, ...]:
         """Return the decisions of the page. This changes the copies."""
-        pending = self.chooser.pending
-        page, free, expiring = Page(among, pending), self.free, iter(self.expiring)
+        pending, free = self.chooser.pending, self.free
+        for _ in range(self.closed):
+            free += self._end_oldest(self.rounds, None)
+        page = Page(among, pending)
         made: list[Decision] = []
         for t in range(self.rounds + 1, self.rounds + count + 1):
             if free == 0:
-                oldest = next(expiring)
-                pending.ended(oldest)
-                page.recount(oldest)
-                free = 1
+                free += self._end_oldest(t - 1, page)
             slot, propensity, reason = self.chooser.choose(t, self.key, page, True)
             made.append(Decision("", self.names[slot], t, propensity, reason))  # type: ignore[arg-type]
             pending.decided(slot)
             page.take(slot)
             free -= 1
         return tuple(made)
+
+    def _end_oldest(self, rounds: int, page: Page | None) -> int:
+        """End the oldest decision as a bandit would after so many rounds, with those that settle then; return how many."""
+        ended = 0
+        while self.oldest and (ended == 0 or self.oldest[0].reward is not None):
+            entry = self.oldest.popleft()
+            value = self.missing if entry.reward is None else entry.reward
+            if value is None:
+                self.chooser.pending.ended(entry.slot)
+            else:
+                self.chooser.learner.learn(rounds, entry.slot, value, entry.propensity)
+                self.chooser.pending.learned(entry.slot, value, True)
+            if page is not None:
+                page.recount(entry.slot)
+            ended += 1
+        return ended

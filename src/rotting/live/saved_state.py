@@ -12,7 +12,7 @@ from rotting.live.arms import Arms, arm_to_json, restore_arm
 from rotting.live.learner import Learner
 from rotting.live.ledger import ClosedDecisions, Entry, Ledger, Orphans
 from rotting.live.missing_zeros import MissingZeros
-from rotting.live.state import BanditState, PendingRule
+from rotting.live.state import BanditState, PendingRule, RewardWindow
 from rotting.registry import from_json as policy_from_json
 
 FORMAT, VERSION = "rotting-bandit", 5
@@ -63,6 +63,8 @@ class Parts(NamedTuple):
             "rewards": [pending.total, pending.number],
             "reporting": state.missing_zeros.to_json(),
         }
+        if state.window is not None:
+            fields |= {"reward_window": state.window.seconds, "missing": state.window.missing, "latest": state.latest}
         active, retired, pulls = state.arms.active.copy(), state.arms.retired.copy(), pending.rewards.copy()
         decisions = list(ledger.entries.values())
         return cls(fields, state.learner.copy(), active, retired, pulls, decisions, ledger.closed.copy())
@@ -78,7 +80,7 @@ class Parts(NamedTuple):
         decisions: list[Any] = []
         for each in self.decisions:
             pause()
-            decisions.append(each.to_json())
+            decisions.append(each.to_json("reward_window" in self.fields))
         closed: list[Any] = []
         for item in self.closed:
             pause()
@@ -114,7 +116,12 @@ def restore(saved: Any) -> BanditState:
     updates = data.get("updates", data["rounds"] + data["rewards"][1])
     arrays = states.from_json(policy, data["state"], data["slots"], capacity)
     learner = Learner(policy, data["slots"], capacity, arrays, updates)
-    state = BanditState(learner, current_rule(data["pending"]), arms, int(data["key"], 16), data["rounds"], ledger, orphans)
+    window = None
+    if "reward_window" in data:
+        window = RewardWindow(float(data["reward_window"]), None if data["missing"] is None else float(data["missing"]))
+    rule, key = current_rule(data["pending"]), int(data["key"], 16)
+    state = BanditState(learner, rule, arms, key, data["rounds"], ledger, orphans, window)
+    state.latest = float(data.get("latest", 0.0))
     state.missing_zeros = MissingZeros(*data["reporting"])
     pending = state.pending
     for each in data["arms"]:

@@ -17,6 +17,7 @@ from rotting.kernels.random_numbers import derive_key
 from rotting.live.arms import Arms, Complement, restore_arm
 from rotting.live.choosing import Chooser
 from rotting.live.decisions import Key, Outcome
+from rotting.live.durations import Duration, seconds_in
 from rotting.live.events import Event, check_event, learned_many
 from rotting.live.explanations import ArmExplanation
 from rotting.live.learner import Learner
@@ -24,6 +25,7 @@ from rotting.live.ledger import Entry, Ledger, Orphans
 from rotting.live.missing_zeros import MissingZeros
 from rotting.live.pages import Page
 from rotting.live.pending_decisions import PendingDecisions
+from rotting.live.reward_rule import RewardRule
 from rotting.policy import Policy
 
 PendingRule = Literal["shrink", "ignore"]
@@ -38,6 +40,23 @@ def check_learner(policy: object) -> None:
         raise InvalidTypeError("policy", "be a policy such as EffRAWUCB(alpha=1.4)", policy)
     if policy.sees_means:
         raise InvalidTypeError("policy", "be a learner", policy, hint=", which needs the true means; use it in simulate")
+
+
+class RewardWindow(NamedTuple):
+    """How long a decision waits for its reward, and the reward that it gets if none comes."""
+
+    seconds: float
+    missing: float | None  # None: the decision does not count
+
+    @classmethod
+    def checked(cls, policy: Policy, reward_window: Duration | None, missing: float | None) -> "RewardWindow | None":
+        """Return the reward window of these arguments of `Bandit`; None if there is none."""
+        if reward_window is None:
+            if missing != 0.0:
+                raise InvalidValueError("missing", "be given with reward_window only", missing)
+            return None
+        value = None if missing is None else RewardRule(policy).check(missing, "missing")
+        return cls(seconds_in("reward_window", reward_window), value)
 
 
 class Redecision(NamedTuple):
@@ -62,10 +81,21 @@ class BanditState:
     """
 
     def __init__(
-        self, learner: Learner, pending_rule: PendingRule, arms: Arms, key: int, rounds: int, ledger: Ledger, orphans: Orphans
+        self,
+        learner: Learner,
+        pending_rule: PendingRule,
+        arms: Arms,
+        key: int,
+        rounds: int,
+        ledger: Ledger,
+        orphans: Orphans,
+        window: RewardWindow | None = None,
     ) -> None:
         self.policy, self.learner, self.pending_rule = learner.policy, learner, pending_rule
         self.arms, self.key, self.rounds, self.ledger, self.orphans = arms, key, rounds, ledger, orphans
+        self.window = window
+        self.latest = 0.0
+        """With a reward window, the time of the latest decision."""
         self.pending = PendingDecisions(learner, pending_rule == "shrink")
         self.chooser = Chooser(learner, self.pending)
         self.max_rounds = sys.maxsize if self.policy.max_rounds is None else self.policy.max_rounds
@@ -84,6 +114,8 @@ class BanditState:
         seed: int = 0,
         pending: PendingRule = "shrink",
         max_pending: int = MAX_PENDING,
+        reward_window: Duration | None = None,
+        missing: float | None = 0.0,
     ) -> "BanditState":
         """Return the state before the first event; the arguments are those of `Bandit`."""
         check_learner(policy)
@@ -93,11 +125,14 @@ class BanditState:
         key = derive_key(nonnegative_int("seed", seed), "policy")
         ledger = Ledger(positive_int("max_pending", max_pending))
         learner = Learner.new(policy, len(names.names))
-        return cls(learner, pending, names, key, 0, ledger, Orphans(ledger.max_pending))
+        window = RewardWindow.checked(policy, reward_window, missing)
+        state = cls(learner, pending, names, key, 0, ledger, Orphans(ledger.max_pending), window)
+        state.missing_zeros.done = window is not None
+        return state
 
     @property
     def n_pending(self) -> int:
-        """The number of decisions without a reward."""
+        """The number of decisions that are not settled."""
         return len(self.ledger.entries)
 
     def apply(self, event: Event) -> Redecision | None:
@@ -114,13 +149,15 @@ class BanditState:
         if kind == "decided":
             return self._apply_decision(data)
         if kind in {"rewarded", "cancelled", "expired"}:
-            entry = self.ledger.entries.get(data["id"])
+            entry = self.ledger.find_open(data["id"])
             if entry is None:
-                raise InvalidValueError("event", "be about a pending decision", event)
+                raise InvalidValueError("event", "be about a pending decision without a reward", event)
             if kind == "rewarded":
                 self.reward(entry.key, data["reward"])
             else:
                 self.end(entry, kind, data.get("reward"))
+        elif kind == "settled":
+            self.settle(data["round"], data["missing"])
         elif kind == "learned_many":
             arms = [restore_arm(arm) for arm in data["arms"]]
             propensities = None if data["propensities"] is None else np.array(data["propensities"], np.float64)
@@ -141,12 +178,13 @@ class BanditState:
         arms, without = (None if each is None else map(restore_arm, each) for each in (data["arms"], data["without"]))
         among, slot = self.arms.available(arms, without), self.arms.known(arm)
         if self.ledger.is_full:
-            self._expire_oldest(None)
+            self._end_oldest(None)
         chosen, _, _ = self.chooser.choose(t, self.key, among, False)
         if propensity is None and self.learner.uses_propensity:
             propensity = 1.0
         self.rounds = t
-        self.ledger.add(Entry(data["id"], slot, t, propensity))
+        self.ledger.add(Entry(data["id"], slot, t, propensity, data.get("time")))
+        self.latest = data.get("time", self.latest)
         self.pending.decided(slot)
         self._record("decided", **data)
         return Redecision(arm, self.arms.names[chosen])
@@ -159,28 +197,38 @@ class BanditState:
         hint = "; rotting.doubling(policy) plays without a horizon"
         raise InvalidValueError("round", rule, rounds, got=f"round {rounds}", hint=hint)
 
-    def decide(self, among: Ints | Complement | Page, key: Key, explained: bool) -> tuple[Entry, ArmExplanation | None]:
-        """Choose one of the slots `among`; `explained`: with its propensity and the reason."""
+    def decide(
+        self, among: Ints | Complement | Page, key: Key, explained: bool, now: float
+    ) -> tuple[Entry, ArmExplanation | None]:
+        """Choose one of the slots `among` at the time `now`; `explained`: with its propensity and the reason."""
         ledger, t = self.ledger, self.rounds + 1
         if len(ledger.entries) >= ledger.max_pending:
-            self._expire_oldest(among if type(among) is Page else None)
+            self._end_oldest(among if type(among) is Page else None)
         slot, propensity, reason = self.chooser.choose(t, self.key, among, explained)
-        entry = Entry(key, slot, t, propensity)
+        entry = Entry(key, slot, t, propensity, now)
         self.rounds = t
         ledger.add(entry)
         self.pending.decided(slot)
+        if self.window is not None:
+            self.latest = now
         if self.events is not None:
             arms, without = among.describe(self.arms) if type(among) is Page else self.arms.describe(among)
             made: Event = {"event": "decided", "id": key, "round": t, "arm": self.arms.names[slot]}
-            self.events.append({**made, "arms": arms, "without": without, "propensity": propensity})
+            made |= {"arms": arms, "without": without, "propensity": propensity}
+            self.events.append(made if self.window is None else {**made, "time": now})
         return entry, reason
 
-    def _expire_oldest(self, page: Page | None) -> None:
-        """Expire the oldest decision, to make room for a new one."""
+    def _end_oldest(self, page: Page | None) -> None:
+        """Expire the oldest decision, to make room for a new one; with a reward window, close its window."""
         oldest: Entry = self.ledger.oldest()  # type: ignore[assignment]
-        self.end(oldest, "expired", None)
+        ended = [oldest.slot]
+        if self.window is None:
+            self.end(oldest, "expired", None)
+        else:
+            ended += self.settle(oldest.round, self.window.missing)
         if page is not None:
-            page.recount(oldest.slot)
+            for slot in ended:
+                page.recount(slot)
         if not self._warned_full:
             self._warned_full = True
             self.warnings.append(
@@ -189,15 +237,18 @@ class BanditState:
             )
 
     def reward(self, key: Key, value: float) -> Outcome:
-        """Learn the reward of a pending decision."""
+        """Learn the reward of a pending decision; with a reward window, keep it until the window closes."""
         ledger = self.ledger
         entry = ledger.entries.get(key)
-        if entry is None:
-            return ledger.outcome_if_closed(key, value)
-        slot = entry.slot
-        self.learner.learn(self.rounds, slot, value, entry.propensity)
-        ledger.close(entry, value)
-        self.pending.learned(slot, value, True)
+        if entry is None or entry.reward is not None:
+            return ledger.outcome_if_not_open(key, value)
+        if self.window is None:
+            self.learner.learn(self.rounds, entry.slot, value, entry.propensity)
+            ledger.close(entry, value)
+            self.pending.learned(entry.slot, value, True)
+        else:
+            ledger.hold(entry, value)
+            self._settle_rewarded()
         if self.events is not None:
             self.events.append({"event": "rewarded", "id": key, "reward": value})
         if not self.missing_zeros.done:
@@ -220,6 +271,41 @@ class BanditState:
             self.missing_zeros.done = self.missing_zeros.done or value == 0.0
         self.ledger.close(entry, None)
         self._record(event, id=entry.key, **({"reward": value} if event == "expired" else {}))
+        self._settle_rewarded()
+
+    def settle(self, last: int, missing: float | None) -> list[int]:
+        """Settle all decisions up to round `last`: learn the reward that each of them has, or `missing` unless None.
+
+        Returns the slots of the decisions after them that settle now, too.
+        """
+        for entry in list(self.ledger.until(last)):
+            self._settle(entry, missing)
+        self._record("settled", round=last, missing=missing)
+        return self._settle_rewarded()
+
+    def _settle(self, entry: Entry, missing: float | None) -> None:
+        value = missing if entry.reward is None else entry.reward
+        if value is None:
+            self.pending.ended(entry.slot)
+        else:
+            self.learner.learn(self.rounds, entry.slot, value, entry.propensity)
+            self.pending.learned(entry.slot, value, True)
+        self.ledger.close(entry, entry.reward)
+
+    def _settle_rewarded(self) -> list[int]:
+        """Settle the oldest decisions as long as they have a reward, and return their slots.
+
+        So rewards that are reported at once are learned at once. No event is needed, since this follows from the others.
+        """
+        slots: list[int] = []
+        while self.window is not None and (oldest := self.ledger.oldest()) is not None and oldest.reward is not None:
+            self._settle(oldest, None)
+            slots.append(oldest.slot)
+        return slots
+
+    def closed_by(self, now: float) -> list[Entry]:
+        """Return the decisions whose reward window has closed, oldest first."""
+        return [] if self.window is None else list(self.ledger.made_until(now - self.window.seconds, now))
 
     # --- Rewards without a decision ---------------------------------------------------------------------------------------
 
@@ -303,9 +389,10 @@ class BanditState:
     def _forget(self, arm: Hashable) -> None:
         slot = self.arms.forget(arm)
         entries = self.ledger.entries_of(slot)
-        self.orphans.add(arm, [each.key for each in entries if isinstance(each.key, int)])
+        self.orphans.add(arm, [each.key for each in entries if isinstance(each.key, int) and each.reward is None])
         for entry in entries:
             self.ledger.close(entry, None)
         self.learner.forget(slot)
         self.learner.set_present(self.arms.slots)
         self.pending.forget(slot)
+        self._settle_rewarded()

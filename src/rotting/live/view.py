@@ -1,9 +1,10 @@
 """The methods of a bandit that change nothing."""
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +20,14 @@ from rotting.live.reward_rule import RewardRule
 from rotting.live.saved_state import Parts
 from rotting.policy import Policy
 
+if TYPE_CHECKING:
+    from rotting.live.ledger import Entry
+
 
 class BanditView:
     """The methods of a bandit that only read its state. They may be called from several threads.
+
+    With a reward window, they show the state of the last call that changed the bandit: only such calls settle decisions.
 
     Args:
         guard: the state, and the lock for it.
@@ -50,7 +56,7 @@ class BanditView:
 
     @property
     def pending(self) -> int:
-        """The number of decisions without a reward."""
+        """The number of decisions without a reward; with a reward window, of those whose window is open."""
         return self._state.n_pending
 
     def __repr__(self) -> str:
@@ -108,10 +114,14 @@ class BanditView:
         number = positive_int("count", count)
         with self._guard.lock:
             among, state = self._available_for(number, arms, without), self._state
-            free = state.ledger.max_pending - len(state.ledger.entries)
-            expiring = state.ledger.next_to_expire(number - free) if number > free else []
-            names = state.arms.names.copy()
-            copies = Preview(state.chooser.copy(), state.key, state.rounds, names, free, expiring)
+            window, ledger = state.window, state.ledger
+            closed = len(state.closed_by(max(self._guard.clock(), state.latest)))
+            free = ledger.max_pending - state.n_pending
+            oldest: Iterable[Entry] = ()
+            if closed or number > free:
+                oldest = ledger.entries.values() if window is not None else ledger.next_to_end(number - free)
+            missing, names = None if window is None else window.missing, state.arms.names.copy()
+            copies = Preview(state.chooser.copy(), state.key, state.rounds, names, missing, closed, free, deque(oldest))
         return copies.decisions(among, number)
 
     def propensities(self, arms: Iterable[Hashable] | None = None) -> dict[Hashable, float]:

@@ -20,12 +20,14 @@ _log = logging.getLogger("rotting.store")
 
 def describe(state: BanditState, seed: int) -> Payload:
     """Return the description of a new bandit, from which `initial_state` makes its state."""
+    window = {} if state.window is None else {"reward_window": state.window.seconds, "missing": state.window.missing}
     return {
         "policy": state.policy.to_json(),
         "arms": [state.arms.names[slot] for slot in state.arms.slots],
         "seed": seed,
         "pending": state.pending_rule,
         "max_pending": state.ledger.max_pending,
+        **window,
         **Writer.of(state.policy).to_json(),
     }
 
@@ -39,7 +41,8 @@ def initial_state(meta: Payload) -> BanditState:
     """Return the state of a bandit before its first event."""
     arms = [restore_arm(arm) for arm in meta["arms"]]
     pending = current_rule(meta["pending"])
-    return BanditState.new(policy_from_json(meta["policy"]), arms, meta["seed"], pending, meta["max_pending"])
+    window = {key: meta[key] for key in ("reward_window", "missing") if key in meta}
+    return BanditState.new(policy_from_json(meta["policy"]), arms, meta["seed"], pending, meta["max_pending"], **window)
 
 
 def is_snapshot_due(unsaved: int, state: BanditState) -> bool:
