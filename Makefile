@@ -54,6 +54,9 @@ noise: $(READY)  ## Measure what docs/unknown-noise.md shows (20 core-minutes, t
 delays: $(READY)  ## Measure what docs/delays.md shows: late and lost rewards (half a core-hour, the games once)
 	$(BIN)/python -m docs.make_delays build/delays
 
+windows: $(READY)  ## Measure what docs/guides/late-rewards.md shows of reward windows (a minute)
+	$(BIN)/python -m docs.make_windows
+
 late: $(READY)  ## Measure what docs/problems.md shows of late rewards (a few core-minutes, the games once)
 	$(BIN)/python -m docs.make_problems build/late
 
@@ -84,7 +87,7 @@ imports: $(READY)  ## Imports point one way
 # Kernels are tested twice, with and without the compiler. The rest is tested once, where it takes less time: examples of the
 # documentation and what starts many processes without, what plays whole reports with.
 ONLY_INTERPRETED := tests/adapters tests/benchmarks tests/service tests/store tests/tools \
-  $(addprefix tests/live/test_,arms.py bad_input.py decisions.py events.py history.py learner.py logs.py order_of_learning.py \
+  $(addprefix tests/live/test_,arms.py bad_input.py decisions.py events.py history.py learner.py logs.py \
   missing_zeros.py processes.py) $(addprefix tests/simulation/test_,comparisons.py result.py trajectory.py)
 ONLY_COMPILED := tests/cli tests/datasets tests/display tests/docs tests/experiments tests/report tests/test_limit.py
 REPRESENTATIVE := tests/engines/test_threads.py tests/policies/test_equality.py tests/simulation/test_unchanged_games.py

@@ -4,7 +4,7 @@ import math
 import statistics
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import rotting
@@ -164,6 +164,54 @@ def many_arms(size: Size) -> list[Finding]:
         Finding(f"start with {n_arms:,} arms, after compiling", started, "at most", 1.0, unit="s"),
         Finding(f"decide without {_MASKED:,} of {n_arms:,} arms", statistics.median(spent) * 1e6, "at most", 20.0, unit="us"),
     ]
+
+
+def many_pending(size: Size) -> list[Finding]:
+    """Decide and reward with many pending decisions, and with none, in turn: in memory, and in a store."""
+    number = 1_000_000 if size.repeats > 1 else 1_000
+    options: dict[str, Any] = {"arms": range(10), "max_pending": 2 * number}
+    found: list[Finding] = []
+    for rule in ("shrink", "ignore"):
+        pair = [rotting.Bandit(rotting.EffRAWUCB(), pending=rule, **options) for _ in range(2)]
+        found += _pending_findings(f'in memory, pending="{rule}"', pair, number, size)
+    if NO_STORE:
+        return [*found, Finding("in a store", None, "at most", 2.0, detail=NO_STORE)]
+    with project_folder() as folder:
+        stored = [rotting.open(folder / f"{k}.rot", rotting.EffRAWUCB(), durability="os", **options) for k in ("none", "many")]
+        found += _pending_findings("in a store", stored, number, size)
+        for bandit in stored:
+            bandit.close()
+    return found
+
+
+def _pending_findings(where: str, pair: Sequence[rotting.Bandit], number: int, size: Size) -> list[Finding]:
+    """Compare the fastest of many medians of a bandit without pending decisions and of one with many."""
+    for bandit in pair:
+        bandit.learn([(k % 10, k * 7 % 11 / 11) for k in range(200)])
+    late = pair[1]
+    waiting = [late.decide().id for _ in range(number)]
+    late.reward_many([(each, 0.5) for each in waiting[1::2]])  # every other reward came before those of older decisions
+    for _ in range(number // 2):
+        late.decide()
+    spent: dict[tuple[int, str], list[float]] = {(k, verb): [] for k in range(2) for verb in ("decide", "reward")}
+    for _ in range(10 * size.repeats):
+        for k, bandit in enumerate(pair):
+            times: dict[str, list[float]] = {"decide": [], "reward": []}
+            for _ in range(100):
+                began = time.perf_counter()
+                decision = bandit.decide()
+                times["decide"].append(time.perf_counter() - began)
+                began = time.perf_counter()
+                bandit.reward(decision.id, 0.5)
+                times["reward"].append(time.perf_counter() - began)
+            for verb, values in times.items():
+                spent[k, verb].append(statistics.median(values) * 1e6)
+    findings = []
+    for verb in ("decide", "reward"):
+        none, many = min(spent[0, verb]), min(spent[1, verb])
+        what = f"{verb} with {number:,} pending decisions over {verb} with none, {where}"
+        findings.append(Finding(what, many / none, "at most", 2.0, detail=f"{none:.3g} and {many:.3g} us"))
+    return findings
 
 
 def snapshots(size: Size) -> list[Finding]:

@@ -443,6 +443,12 @@ ROWS: tuple[Row, ...] = (
     Check(
         "many-arms", "live EffRAWUCB with 100,000 arms", decisions.many_arms, ("Wall-clock time, the median of single calls.",)
     ),
+    Check(
+        "pending",
+        "EffRAWUCB, K = 10, with many pending decisions",
+        decisions.many_pending,
+        ("Both bandits take turns; each figure is the fastest of many medians of 100 calls.",),
+    ),
     Check("snapshot", "live EffRAWUCB while another thread takes its state", decisions.snapshots, (_BESIDE,)),
     Check(
         "stored-snapshot",

@@ -5,7 +5,6 @@ the bandit keeps in its ledger is kept in arrays here. That every choice is the 
 """
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,11 +20,15 @@ from rotting.kernels.policy_slots import choose, explain, update
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.live.learner import FIRST_CAPACITY, Learner
-from rotting.live.pending_decisions import Counts, PendingDecisions, compete, is_new, shrinks_width, split_waiting
-from rotting.parts.tournament import MANY
+from rotting.live.pending_decisions import (
+    Counts,
+    PendingDecisions,
+    choose_and_compete,
+    fewest_pending,
+    shrinks_width,
+    split_waiting,
+)
 from rotting.policy import Kernel, Policy
-
-OPEN, EARLY, CLOSED = 0, 1, 2
 
 
 class Chance(NamedTuple):
@@ -41,18 +44,11 @@ class Book(NamedTuple):
 
     numbers: Ints  # [round] number of the arm that was chosen
     propensity: Floats  # [round] of the draw
-    status: Ints  # [round]
     reward: Floats  # [round]
-    came: Ints  # [round] the round in which an early reward came
     due: Ints  # [round] first decision whose reward comes in this round, or -1
     due_last: Ints  # [round]
     due_next: Ints  # [round] the next decision with a reward in the same round, or -1
-    tail: Ints  # [K] oldest decision of a slot whose reward is not learned, or -1
-    tail_last: Ints  # [K]
-    tail_next: Ints  # [round]
-    waiting: Ints  # [round] decisions whose rewards are early, oldest first
-    sizes: Ints  # [1] how many of these there are
-    asked: Ints  # [K] working space
+    listed: Ints  # [K] working space
 
 
 def new_book(rounds: int, n_arms: int) -> Book:
@@ -64,18 +60,11 @@ def new_book(rounds: int, n_arms: int) -> Book:
     return Book(
         numbers=none(rounds),
         propensity=np.ones(rounds),
-        status=np.zeros(rounds, np.int64),
         reward=np.zeros(rounds),
-        came=none(rounds),
         due=none(rounds),
         due_last=none(rounds),
         due_next=none(rounds),
-        tail=none(n_arms),
-        tail_last=none(n_arms),
-        tail_next=none(rounds),
-        waiting=none(rounds),
-        sizes=np.zeros(1, np.int64),
-        asked=none(n_arms),
+        listed=none(n_arms),
     )
 
 
@@ -88,7 +77,7 @@ class Rows(NamedTuple):
 
 
 def packed(state: Any) -> tuple[Ints, Any]:
-    """Return the words of a state, and the same state made of views into them: to copy the words is to copy the state."""
+    """Return the words of a state, and the same state made of views into them."""
     arrays = list(flatten(state).values())
     assert all(array.dtype.itemsize == 8 for array in arrays), "a word is 8 bytes long"
     words = np.concatenate([array.reshape(-1).view(np.int64) for array in arrays])
@@ -109,85 +98,30 @@ def rows_of(policy: Policy, state: Any, capacity: int) -> Rows:
     )
 
 
-@slot
-def admit(p: Any, s: Any, arms: Ints) -> None:
-    """Stand for the policy's own `admit`."""
-    raise NotImplementedError
+def _without_index(p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, listed: Ints) -> int:
+    """Choose one of `arms` by a policy that draws, or has no index: arms without rewards wait."""
+    n = split_waiting(counts, arms, False, new_first, listed)
+    return choose(p, s, t, key, listed[:n]) if n > 0 else fewest_pending(counts, arms)
 
 
-def _admit_any(p: Any, s: Any, arms: Ints) -> None:
-    return
+def _by_index(p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, listed: Ints) -> int:
+    """Choose one of `arms` by a policy that has an index."""
+    return choose_and_compete(p, s, t, key, arms, counts, new_first, listed)[0]
 
 
-def _fewest(counts: Counts, arms: Ints) -> int:
-    """Return the arm with the fewest decisions under way, the lowest on a tie."""
-    found = arms[0]
-    for i in arms:
-        if counts.pending[i] < counts.pending[found]:
-            found = i
-    return int(found)
+def _decide_alone(p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, listed: Ints) -> int:
+    return choose(p, s, t, key, arms)
 
 
-def _choose_of(p: Any, s: Any, t: int, key: int, asked: Ints) -> int:
-    if asked.size >= MANY:
-        admit(p, s, asked)
-    return choose(p, s, t, key, asked)
-
-
-def _without_index(
-    p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, asked: Ints
-) -> tuple[int, float, int]:
-    """Choose one of `arms` by a policy that draws, or has no index; as `_by_index` does, but arms without rewards only wait."""
-    n = split_waiting(counts, arms, False, new_first, asked)
-    if n == 0:
-        return _fewest(counts, arms), math.nan, 0
-    return _choose_of(p, s, t, key, asked[:n]), math.nan, n
-
-
-def _by_index(
-    p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, asked: Ints
-) -> tuple[int, float, int]:
-    """Choose one of `arms` in round t by a policy that has an index.
-
-    Return the arm; the index with which it joined, if it has decisions under way, or NaN; and how many arms the policy was
-    asked about: those are now in `asked`, but none if no arm has a reward.
-
-    Args:
-        p: parameters of the policy.
-        s: its state.
-        t: round.
-        key: of its random numbers.
-        arms: available.
-        counts: of all slots.
-        new_first: whether the policy chooses new arms before others.
-        asked: as long as `arms`; it is written to.
-    """
-    n = split_waiting(counts, arms, True, new_first, asked)
-    chosen = -1
-    if n > 0:
-        chosen = _choose_of(p, s, t, key, asked[:n])
-        if n == arms.size or is_new(counts, chosen):
-            return chosen, math.nan, n
-    slot, value = compete(p, s, t, arms, counts, chosen, asked[n:])
-    if slot < 0:
-        return _fewest(counts, arms), math.nan, 0
-    if slot == chosen:
-        return chosen, math.nan, n
-    for k in range(arms.size):
-        asked[k] = arms[k]
-    return slot, value, arms.size
-
-
-def _rule(kernel: Kernel, has_index: bool) -> Callable[..., tuple[int, float, int]]:
-    """Return the whole rule around the functions of a kernel: `_by_index` or `_without_index`."""
-    parts: dict[Any, Any] = {choose: kernel.choose, admit: kernel.admit or _admit_any}
-    return bind(_by_index, {**parts, explain: kernel.explain}) if has_index else bind(_without_index, parts)
+def _rule(kernel: Kernel, pending: PendingDecisions) -> Callable[..., int]:
+    """Return the choice with the functions of a kernel."""
+    if pending.by_index:
+        return bind(_by_index, {choose: kernel.choose, explain: kernel.explain})
+    return bind(_without_index if pending.has_rule else _decide_alone, {choose: kernel.choose})
 
 
 @slot
-def decide(
-    p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, asked: Ints
-) -> tuple[int, float, int]:
+def decide(p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, listed: Ints) -> int:
     """Stand for the choice: by the rule for decisions under way, or by the policy alone."""
     raise NotImplementedError
 
@@ -210,20 +144,6 @@ def put_back(s: Any, arm: int, propensity: float) -> None:
     raise NotImplementedError
 
 
-@slot
-def in_order() -> bool:
-    """Stand for whether the rewards of an arm are learned in the order of its decisions."""
-    raise NotImplementedError
-
-
-def _decide_alone(
-    p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, asked: Ints
-) -> tuple[int, float, int]:
-    for k in range(arms.size):
-        asked[k] = arms[k]
-    return choose(p, s, t, key, arms), math.nan, arms.size
-
-
 def _forget_nothing(p: Any, s: Any, arm: int) -> None:
     return
 
@@ -244,14 +164,6 @@ def _put_back_nothing(s: Any, arm: int, propensity: float) -> None:
     return
 
 
-def _yes() -> bool:
-    return True
-
-
-def _no() -> bool:
-    return False
-
-
 def _make_new(rows: Rows, words: Ints, arm: int) -> None:
     done = 0
     for k in range(rows.start.size):
@@ -262,97 +174,35 @@ def _make_new(rows: Rows, words: Ints, arm: int) -> None:
         done += size
 
 
-def _remove_waiting(book: Book, decision: int) -> None:
-    k = 0
-    while book.waiting[k] != decision:
-        k += 1
-    for j in range(k, book.sizes[0] - 1):
-        book.waiting[j] = book.waiting[j + 1]
-    book.sizes[0] -= 1
-
-
-def _add_waiting(book: Book, decision: int) -> None:
-    k = book.sizes[0]
-    while k > 0 and book.waiting[k - 1] > decision:
-        book.waiting[k] = book.waiting[k - 1]
-        k -= 1
-    book.waiting[k] = decision
-    book.sizes[0] += 1
-
-
-def _swap(p: Any, s: Any, rows: Rows, words: Ints, book: Book, counts: Counts, i: int) -> None:
+def _swap(p: Any, s: Any, rows: Rows, words: Ints, counts: Counts, i: int) -> None:
     """Forget the arm in a slot, with its decisions, and put a new one there."""
-    decision = book.tail[i]
-    while decision >= 0:
-        if book.status[decision] == EARLY:
-            _remove_waiting(book, decision)
-        decision = book.tail_next[decision]
-    book.tail[i], counts.pending[i], counts.rewards[i] = -1, 0, 0
+    counts.pending[i], counts.rewards[i] = 0, 0
     forget(p, s, i)
     _make_new(rows, words, i)
 
 
-def _append(book: Book, first: Ints, last: Ints, following: Ints, place: int, decision: int) -> None:
-    if first[place] < 0:
-        first[place] = decision
+def _expect(book: Book, decision: int, comes: int) -> None:
+    """Append a decision to those whose reward comes in a round."""
+    if book.due[comes] < 0:
+        book.due[comes] = decision
     else:
-        following[last[place]] = decision
-    last[place] = decision
-
-
-def _learn(p: Any, s: Any, book: Book, t: int, decision: int, i: int) -> bool:
-    """Learn the reward of a decision, and tell whether there was room for it."""
-    put_back(s, i, book.propensity[decision])
-    update(p, s, t, i, book.reward[decision])
-    return not is_full(s)
-
-
-def _settle(p: Any, s: Any, book: Book, t: int, i: int) -> bool:
-    """Learn the rewards of a slot whose turn has come, and tell whether there was room for them."""
-    decision = book.tail[i]
-    while decision >= 0 and book.status[decision] != OPEN:
-        if book.status[decision] == EARLY:
-            _remove_waiting(book, decision)
-            book.status[decision] = CLOSED
-            if not _learn(p, s, book, t, decision, i):
-                return False
-        decision = book.tail_next[decision]
-    book.tail[i] = decision
-    return True
+        book.due_next[book.due_last[comes]] = decision
+    book.due_last[comes] = decision
 
 
 def _reward(p: Any, s: Any, book: Book, counts: Counts, t: int, decision: int, i: int) -> bool:
-    """Take the reward of an open decision, and tell whether there was room for it."""
-    roomy = True
-    if not in_order() or book.tail[i] == decision:
-        book.status[decision] = CLOSED
-        roomy = _learn(p, s, book, t, decision, i)
-    else:
-        book.status[decision], book.came[decision] = EARLY, t
-        _add_waiting(book, decision)
+    """Learn the reward of a decision, and tell whether there was room for it."""
     counts.pending[i] -= 1
     counts.rewards[i] += 1
-    return roomy and (not in_order() or _settle(p, s, book, t, i))
-
-
-def _catch_up(p: Any, c: Any, book: Book, n_arms: int) -> bool:
-    """Learn what is early, on a copy of the state, and tell whether there was room for it."""
-    n, last = book.sizes[0], 0
-    for k in range(n):
-        last = max(last, book.came[book.waiting[k]])
-    for k in range(n):
-        decision = book.waiting[k]
-        if not _learn(p, c, book, last, decision, book.numbers[decision] % n_arms):
-            return False
-    return True
+    put_back(s, i, book.propensity[decision])
+    update(p, s, t, i, book.reward[decision])
+    return not is_full(s)
 
 
 def play(
     p: Any,
     s: Any,
     words: Ints,
-    c: Any,
-    copied: Ints,
     rows: Rows,
     chance: Chance,
     book: Book,
@@ -368,8 +218,6 @@ def play(
         p: parameters of the policy.
         s: its state, which is made of `words`.
         words: see `packed`.
-        c: another state, for early rewards, which is made of `copied`.
-        copied: see `packed`.
         rows: of the state.
         chance: rates, clicks and delays.
         book: is written to.
@@ -383,26 +231,16 @@ def play(
     for now in range(rounds):
         t = now + 1
         if now > 0 and now % swapped == 0:
-            _swap(p, s, rows, words, book, counts, (now // swapped - 1) % n_arms)
-        early = book.sizes[0] > 0
-        if early:
-            for k in range(words.size):
-                copied[k] = words[k]
-            if not _catch_up(p, c, book, n_arms):
-                return False
-        i, _, n = decide(p, c if early else s, t, key, arms, counts, new_first, book.asked)
-        if early and n > 0:
-            choose(p, s, t, key, book.asked[:n])
+            _swap(p, s, rows, words, counts, (now // swapped - 1) % n_arms)
+        i = decide(p, s, t, key, arms, counts, new_first, book.listed)
         shift = now // swapped  # swaps so far: the slots before it hold newer arms
         number = shift + (i - shift) % n_arms
         book.numbers[now], book.propensity[now] = number, drawn_with(s, i)
-        if in_order():
-            _append(book, book.tail, book.tail_last, book.tail_next, i, now)
         counts.pending[i] += 1
         book.reward[now] = 1.0 if chance.clicks[now] < chance.rates[number] else 0.0
         comes = now + chance.delays[now]
         if now <= comes < rounds:
-            _append(book, book.due, book.due_last, book.due_next, comes, now)
+            _expect(book, now, comes)
         decision = book.due[now]
         while decision >= 0:
             number = book.numbers[decision]
@@ -424,11 +262,9 @@ def bound_play(policy: Policy, counting: bool, counted: Counted = shrinks_width)
     parts: dict[Any, Any] = {
         update: kernel.update,
         forget: kernel.forget or _forget_nothing,
-        decide: _rule(kernel, under_way.by_index) if under_way.has_rule else bind(_decide_alone, {choose: kernel.choose}),
-        choose: kernel.choose,
+        decide: _rule(kernel, under_way),
         drawn_with: _drawn_with if weighs else _drawn_with_1,
         put_back: _put_back if weighs else _put_back_nothing,
-        in_order: _no if weighs else _yes,
     }
     if kernel.enlarge is not None:
         parts[is_full] = state_is_full
@@ -458,10 +294,9 @@ def choices(
     capacity = rounds if policy.kernel.enlarge is None else states.first_capacity(policy, n_arms, FIRST_CAPACITY)
     while True:
         words, s = packed(states.new_state(policy, n_arms, capacity))
-        copied, c = packed(s)
         book, counts = new_book(rounds, n_arms), Counts(np.zeros(n_arms, np.int64), np.zeros(n_arms, np.int64))
         rows, key, arms = rows_of(policy, s, capacity), derive_key(seed, "policy"), np.arange(n_arms)
-        given = (policy.params, s, words, c, copied, rows, chance, book, counts, key, policy.first_pulls, arms, swapped)
+        given = (policy.params, s, words, rows, chance, book, counts, key, policy.first_pulls, arms, swapped)
         if compiled_for(EntryPoint(bound_play(policy, counting, counted), policy, given))(*given):
             return book.numbers
         capacity *= 2  # and again from the start: the same choices come of it

@@ -91,11 +91,11 @@ OTHERS: list[tuple[Callable[[Any, str], Any], type[RottingError], str]] = [
     (lambda b, i: b.decide(count="2"), InvalidTypeError, "count must be a whole number, 1 or more, got '2'"),
     (lambda b, i: b.decide(count=1.5), InvalidValueError, "count must be a whole number, 1 or more, got 1.5"),
     (lambda b, i: b.decide(count=math.nan), InvalidValueError, "count must be a whole number, 1 or more, got nan"),
-    (lambda b, i: b.expire(), InvalidTypeError, "id or older_than_rounds must be given, and not both, got id=None, "),
+    (lambda b, i: b.expire(), InvalidTypeError, "id, older_than_rounds or older_than must be given, and only one, got id="),
     (
         lambda b, i: b.expire(i, older_than_rounds=1),
         InvalidTypeError,
-        "id or older_than_rounds must be given, and not both, got id=",
+        "id, older_than_rounds or older_than must be given, and only one, got id=",
     ),
     (
         lambda b, i: b.expire(older_than_rounds=-1),

@@ -1,33 +1,30 @@
-"""What chooses: rewards that came early count at once, and are learned once."""
+"""What chooses: in one call of compiled code, or step by step, with the same choice and the same reason."""
 
+import copy
+
+import numpy as np
 import pytest
 
-from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
+from rotting.policy import Policy
 from rotting.registry import make
-from tests.live.test_pages import counted, plain
+from tests.live.test_pages import plain
+
+POLICIES = [make("raw-ucb"), make("eff-raw-ucb"), make("ucb1"), make("sw-ucb", tau=50), make("thompson-sampling"), make("fewa")]
 
 
-def test_early_rewards_are_learned_once_for_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    bandit = Bandit(make("raw-ucb"), range(100))
-    bandit.learn([(arm, (arm % 7) / 8) for arm in range(100)])
-    _, late = (bandit.decide(arms=[5]) for _ in range(2))
-    bandit.reward(late.id, 0.5)
-    copies = counted(monkeypatch, states, "copy")
-    bandit.decide(count=50)
-    assert len(copies) == 1
-
-
-def test_a_reward_between_two_decisions_counts_beside_an_early_one() -> None:
-    """What was kept for the first decision is not used for the second."""
-    bandit, twin = (Bandit(make("raw-ucb"), range(50)) for _ in range(2))
-    for each in (bandit, twin):
-        each.learn([(arm, (arm % 7) / 8) for arm in range(50)])
-        made = [each.decide(arms=[arm]) for arm in (5, 5, 7)]
-        each.reward(made[1].id, 0.5)
-        if each is bandit:
-            each.cancel(each.decide().id)
-        else:
-            each.cancel(each.decide(arms=[9]).id)
-        each.reward(made[2].id, 1.0)
-    assert plain(bandit.decide(count=20)) == plain(twin.decide(count=20))
+@pytest.mark.parametrize("n_arms", [3, 40])
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.name)
+def test_a_decision_is_that_of_a_page_of_one(policy: Policy, n_arms: int) -> None:
+    """With waiting arms, a single decision is made in one call; a page is decided step by step."""
+    rng = np.random.default_rng(3)
+    bandit = Bandit(policy, range(n_arms), seed=1)
+    pending: list[str] = []
+    for k in range(3 * n_arms):
+        page = copy.copy(bandit).decide(count=1)
+        decision = bandit.decide()
+        assert plain((decision,)) == plain(page)
+        pending.append(decision.id)
+        if k >= n_arms:
+            bandit.reward(pending.pop(int(rng.integers(len(pending)))), float(rng.uniform()))
+    assert bandit.pending >= n_arms

@@ -243,17 +243,6 @@ def test_the_call_that_expires_a_decision_warns(verb: Callable[[Bandit], object]
         verb(bandit)
 
 
-def test_rewards_that_wait_for_their_turn_are_bounded_with_the_others() -> None:
-    bandit = Bandit(make("ucb1"), arms=["a"], max_pending=5)
-    _, *later = (bandit.decide() for _ in range(5))
-    assert bandit.reward_many((each.id, 1.0) for each in later[:3]) == ["applied"] * 3
-    message = "max_pending reached: 2 decisions have no reward yet, and 3 rewards wait for those of older decisions"
-    with pytest.warns(RewardsWarning, match=message):
-        bandit.decide()
-    assert bandit.pending == 2
-    assert bandit.explain()["a"].pulls == 3
-
-
 @pytest.mark.filterwarnings("ignore:max_pending reached")
 def test_decisions_that_are_never_answered_do_not_make_the_state_grow() -> None:
     """Half of the rewards are lost."""
@@ -296,7 +285,7 @@ def test_states_carry_decisions_and_answers() -> None:
 def test_a_limit_expires_the_oldest_open_decisions() -> None:
     bandit = Bandit(make("ucb1"), arms=["a", "b"])
     made = [bandit.decide(arms=["a"]) for _ in range(6)]
-    bandit.reward(made[1].id, 0.5)  # early: it waits for the reward of the first
+    bandit.reward(made[1].id, 0.5)
     bandit.decide(arms=["b"])
     assert bandit.expire(older_than_rounds=0, limit=2) == 2
     outcomes = [bandit.reward(each.id, 1.0) for each in made[:4]]
@@ -340,7 +329,7 @@ def test_expiring_looks_at_the_oldest_decisions_only() -> None:
 
 def test_a_limit_is_for_many_decisions() -> None:
     bandit = Bandit(make("ucb1"), arms=["a", "b"])
-    with pytest.raises(InvalidTypeError, match="limit must be given with older_than_rounds only, got limit=1"):
+    with pytest.raises(InvalidTypeError, match="limit must be given with an age only, got limit=1"):
         bandit.expire("id", limit=1)  # type: ignore[call-overload]
     with pytest.raises(InvalidValueError, match="limit must be"):
         bandit.expire(older_than_rounds=0, limit=0)

@@ -138,7 +138,7 @@ WRONG: list[tuple[Any, str]] = [
         {"event": "decided", "id": 2, "round": 2, "arm": "a", "arms": None, "without": None, "propensity": 1.0},
         "got 'a' in round 2",
     ),
-    ({"event": "rewarded", "id": "?", "reward": 1.0}, "event must be about an open decision"),
+    ({"event": "rewarded", "id": "?", "reward": 1.0}, "event must be about a pending decision"),
     ({"event": "rewarded", "id": "?"}, "event must be one of decided, rewarded"),
     ({"event": "restarted"}, "event must be one of decided, rewarded"),
     ("rewarded", "event must be one of decided, rewarded"),

@@ -186,6 +186,13 @@ def same(one: Choice, other: Choice) -> bool:
     return one[:2] == other[:2] and offered[0] == offered[1]
 
 
+def is_made(decision: "Decision", expected: Choice, bandit: Bandit) -> bool:
+    """Whether a bandit decided, perhaps in one call of compiled code, what the slow rule chooses, with its index."""
+    index = decision.reason.index
+    same_index = math.isnan(index) if expected.offered is None else expected.waiting_index in {None, index}
+    return decision.arm == bandit._state.arms.names[expected.slot] and same_index
+
+
 @pytest.mark.parametrize("coarse", [True, False], ids=["ties", "no ties"])
 @pytest.mark.parametrize("policy", WAITING, ids=repr)
 def test_the_compiled_rule_is_the_slow_one(policy: Policy, coarse: bool) -> None:
@@ -199,13 +206,15 @@ def test_the_compiled_rule_is_the_slow_one(policy: Policy, coarse: bool) -> None
             bandit.forget(bandit.arms[int(rng.integers(len(bandit.arms)))])
             bandit.add_arm(("new", k))
         mask = [arm for arm in bandit.arms if rng.uniform() < 0.8] or list(bandit.arms)
-        learner, t, arms = bandit._state.chooser.trial(), bandit.rounds + 1, to_slots(bandit._state.arms.available(mask))
-        under_way = bandit._state.pending
+        learner, t, arms = bandit._state.learner.copy(), bandit.rounds + 1, to_slots(bandit._state.arms.available(mask))
+        under_way, expected = bandit._state.pending, None
         if under_way.waiting:
             young += 1
             expected = slow(under_way, policy).choose(learner.copy(), t, bandit._state.key, arms)
             assert same(under_way.choose(learner, t, bandit._state.key, arms), expected)
-        waiting.append(bandit.decide(mask).id)
+        decision = bandit.decide(mask)
+        assert expected is None or is_made(decision, expected, bandit)
+        waiting.append(decision.id)
         while waiting and (len(waiting) > 40 or rng.uniform() < 0.45):
             key = waiting.pop(int(rng.integers(len(waiting))))
             value = float(rng.integers(2)) if coarse else max(0.0, float(rng.uniform(-0.5, 1.0)))
@@ -223,12 +232,15 @@ def test_the_compiled_rule_is_the_slow_one_with_many_arms(name: str, few: int, m
     waiting: list[str] = []
     for k in range(6 * n_arms):
         arms = to_slots(bandit._state.arms.available(None if k % 3 else [arm for arm in range(n_arms) if rng.uniform() < 0.9]))
-        learner, t, under_way = bandit._state.chooser.trial(), bandit.rounds + 1, bandit._state.pending
+        learner, t, under_way = bandit._state.learner.copy(), bandit.rounds + 1, bandit._state.pending
         if under_way.waiting:
             expected = slow(under_way, bandit.policy).choose(learner.copy(), t, bandit._state.key, arms)
             found = under_way.choose(learner, t, bandit._state.key, arms)
             assert found[:2] == expected[:2]
             assert (found.offered is None) == (expected.offered is None)
+            decision = bandit.decide([bandit._state.arms.names[slot] for slot in arms])
+            assert is_made(decision, expected, bandit)
+            bandit.cancel(decision.id)
         waiting.append(bandit.decide().id)
         if k % 4 == 3:
             for key in [waiting.pop(int(rng.integers(len(waiting)))) for _ in range(3)]:

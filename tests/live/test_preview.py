@@ -40,18 +40,6 @@ def test_a_preview_is_what_a_copy_decides(policy: Policy, data: st.DataObject) -
         assert {each.id for each in preview} == {""}
 
 
-def test_expiring_decisions_let_early_rewards_take_their_turn() -> None:
-    bandit = Bandit(make("ucb1"), ["a", "b"], max_pending=4)
-    made = [bandit.decide(arms=["a"]) for _ in range(3)]
-    bandit.decide(arms=["b"])
-    bandit.reward(made[1].id, 0.25)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RewardsWarning)
-        for _ in range(2):
-            preview = bandit.preview(count=2)
-            assert plain(preview) == plain(bandit.decide(count=2))
-
-
 def test_a_preview_is_refused_as_a_decision_is() -> None:
     bandit = Bandit(make("ucb1"), ["a", "b"])
     with pytest.raises(InvalidValueError, match="count must be at most 2, the number of available arms, got 3"):
@@ -65,13 +53,13 @@ def test_a_preview_looks_at_no_decision_unless_one_would_expire(monkeypatch: pyt
     for _ in range(7):
         bandit.decide()
     requested: list[int] = []
-    look = Ledger.next_to_expire
+    look = Ledger.next_to_end
 
     def watched(ledger: Ledger, number: int) -> Any:
         requested.append(number)
         return look(ledger, number)
 
-    monkeypatch.setattr(Ledger, "next_to_expire", watched)
+    monkeypatch.setattr(Ledger, "next_to_end", watched)
     bandit.preview(count=3)
     assert requested == []
     bandit.decide()

@@ -64,20 +64,31 @@ def test_a_state_of_version_3_goes_on(name: str) -> None:
     assert twin.get_state()["state"] == bandit.get_state()["state"]
 
 
-def test_open_decisions_and_early_rewards_are_saved_with_the_same_fields() -> None:
-    bandit = Bandit(make("raw-ucb"), arms=["a"])
-    one, two, three, four = (bandit.decide() for _ in range(4))
-    bandit.reward(two.id, 0.5)
-    bandit.expire(three.id, missing=0.25)
-    saved = [[one.id, 0, 1, 1.0, None, 0, False], [two.id, 0, 2, 1.0, 0.5, 4, False]]
-    saved += [[three.id, 0, 3, 1.0, 0.25, 4, True], [four.id, 0, 4, 1.0, None, 0, False]]
-    assert bandit.get_state()["decisions"] == saved
+def test_early_rewards_of_version_4_are_learned_in_the_order_of_their_decisions() -> None:
+    """In version 4, a reward could wait for those of older decisions; its decision may have expired."""
+    bandit, twin = (Bandit(make("raw-ucb"), arms=["a", "b"], seed=3) for _ in range(2))
+    one, two, three, four = (bandit.decide(arms=["a"]) for _ in range(4))
+    for _ in range(4):
+        twin.decide(arms=["a"])
+    saved = bandit.get_state()
+    decisions = [[*each, None, 0, False] for each in saved["decisions"]]
+    decisions[1][4:], decisions[2][4:] = [0.5, 4, False], [0.25, 4, True]
+    arms = [{**each, "pulls": 2 if each["arm"] == "a" else 0} for each in saved["arms"]]
+    old = {**saved, "version": 4, "decisions": decisions, "arms": arms, "rewards": [0.75, 2]}
+    restored = Bandit.from_state({**old, "digest": _digest(old)})
+    ids = list(twin._state.ledger.entries)
+    twin.reward(str(ids[1]), 0.5)
+    twin.expire(str(ids[2]), missing=0.25)
+    assert restored.get_state()["state"] == twin.get_state()["state"]
+    assert restored.explain() == twin.explain()
+    assert (restored.pending, restored.rounds) == (2, 4)
+    assert [restored.reward(each.id, 0.5) for each in (two, three, one, four)] == ["duplicate", "expired", "applied", "applied"]
 
 
 def test_other_versions_are_refused() -> None:
     state = Bandit(make("ucb1"), arms=["a"]).get_state()
-    for version in (1, 2, 5, None, "4"):
-        with pytest.raises(ValueError, match=f"^state version must be 3 or 4, those that can be read, got {version!r}$"):
+    for version in (1, 2, 6, None, "4"):
+        with pytest.raises(ValueError, match=f"^state version must be 3, 4 or 5, those that can be read, got {version!r}$"):
             Bandit.from_state({**state, "version": version})
 
 

@@ -27,6 +27,7 @@ from rotting.policy import Policy
 from rotting.registry import make
 from rotting.store.durable import DurableBandit, open_in
 from tests.conftest import STRESS
+from tests.helpers.clocks import HandClock
 from tests.helpers.stores import place
 
 EXAMPLES, STEPS = (50, 200) if STRESS else (4, 40)
@@ -46,10 +47,10 @@ class Made:
     slot: int
     round: int
     propensity: float | None
+    time: float
     status: str = "open"  # rewarded, missing (a value was learned for it), or ended
     reward: float = math.nan
-    came: int = 0
-    learned: bool = False
+    settled: bool = False  # whether its window has closed; with no window, whether it is not open
 
 
 @dataclass
@@ -66,6 +67,7 @@ class Model:
     rewards: list[tuple[int, float]] = field(default_factory=list)  # slot and reward, of all that are known
     orphans: dict[Hashable, list[Made]] = field(default_factory=dict)  # pulls of each id that was forgotten
     rounds: int = 0
+    window: tuple[float, float | None] | None = None  # seconds, and what is learned if no reward comes
 
     @property
     def arms(self) -> list[Hashable]:
@@ -75,24 +77,18 @@ class Model:
         return self.slots.index(arm)
 
     def in_flight(self, slot: int | None = None) -> list[Made]:
-        return [
-            each for each in self.made if each.status != "ended" and not each.learned and (slot is None or each.slot == slot)
-        ]
+        return [each for each in self.made if not each.settled and (slot is None or each.slot == slot)]
+
+    def open(self, slot: int | None = None) -> list[Made]:
+        return [each for each in self.in_flight(slot) if each.status == "open"]
 
     def pending(self, slot: int) -> int:
-        return sum(each.status == "open" for each in self.in_flight(slot))
+        return len(self.in_flight(slot))
 
     def known(self, slot: int) -> int:
         return sum(each == slot for each, _ in self.rewards)
 
     # Choosing
-
-    def current(self) -> Learner:
-        learner = self.learner.copy()
-        early = [each for each in self.in_flight() if each.status != "open"]
-        for each in early:
-            learner.learn(max(every.came for every in early), each.slot, each.reward)
-        return learner
 
     def waits(self, slot: int) -> bool:
         """Whether the policy is not asked about a slot."""
@@ -103,7 +99,7 @@ class Model:
 
     def choose(self, arms: list[Hashable]) -> tuple[int, np.ndarray | None]:
         """Return the slot to choose, and the arms that the policy was asked about."""
-        t, learner, slots = self.rounds + 1, self.current(), sorted(map(self.slot_of, arms))
+        t, learner, slots = self.rounds + 1, self.learner.copy(), sorted(map(self.slot_of, arms))
         asked = np.array([slot for slot in slots if not self.waits(slot)], np.int64)
         fewest = min(slots, key=lambda slot: (self.pending(slot), slot))
         chosen = learner.choose(t, self.key, asked) if asked.size else -1
@@ -133,46 +129,60 @@ class Model:
         best = max(index, key=lambda slot: (index[slot], -slot))
         return best, asked if best == chosen else every
 
-    def decide(self, arms: list[Hashable], id: object, propensity: float | None) -> Hashable:  # noqa: A002
-        while len(self.in_flight()) >= MAX_PENDING:
-            self.end(self.in_flight()[0])
-        early = any(each.status != "open" for each in self.in_flight())
+    def decide(self, arms: list[Hashable], id: object, propensity: float | None, now: float) -> Hashable:  # noqa: A002
+        if len(self.in_flight()) >= MAX_PENDING:
+            oldest = self.in_flight()[0]
+            self.end(oldest) if self.window is None else self.settle(oldest)
         slot, asked = self.choose(arms)
         self.rounds += 1
         if asked is not None:
-            # The settled state sees every choice: that of the policy itself or, if rewards are early, one made on a copy.
-            seen = asked if early else asked[[not self.waits(each) for each in asked]]
+            seen = asked[[not self.waits(each) for each in asked]]
             if seen.size:
                 self.learner.choose(self.rounds, self.key, seen)
-        self.made.append(Made(id, self.slots[slot], slot, self.rounds, propensity))
+        self.made.append(Made(id, self.slots[slot], slot, self.rounds, propensity, now))
         return self.slots[slot]
 
     # Learning
 
-    def close(self, made: Made, learned: bool) -> None:
-        made.learned = learned
+    def learn(self, made: Made, reward: float) -> None:
+        self.rewards.append((made.slot, reward))
+        self.learner.learn(self.rounds, made.slot, reward, made.propensity if self.policy.name == "exp3" else None)
+
+    def close(self, made: Made) -> None:
+        made.settled = True
         if isinstance(made.id, str):
             self.answered.append(made.id)
 
-    def settle(self, slot: int) -> None:
-        weighs = self.policy.name == "exp3"
-        for each in self.in_flight(slot):
-            if each.status == "open":
-                if weighs:
-                    continue
-                return
-            self.learner.learn(self.rounds, slot, each.reward, each.propensity if weighs else None)
-            self.close(each, True)
-
     def answer(self, made: Made, reward: float, status: str) -> None:
-        made.status, made.reward, made.came = status, reward, self.rounds
-        self.rewards.append((made.slot, reward))
-        self.settle(made.slot)
+        made.reward, made.status = reward, status
+        if self.window is None or status == "missing":
+            self.learn(made, reward)
+            self.close(made)
+        self.settle_rewarded()
 
     def end(self, made: Made) -> None:
         made.status = "ended"
-        self.close(made, False)
-        self.settle(made.slot)
+        self.close(made)
+        self.settle_rewarded()
+
+    def settle_rewarded(self) -> None:
+        """Settle the oldest decisions as long as they have a reward."""
+        while self.in_flight() and self.in_flight()[0].status == "rewarded":
+            self.settle(self.in_flight()[0])
+
+    def settle(self, made: Made) -> None:
+        """Close the window of a decision."""
+        assert self.window is not None
+        if made.status == "open":
+            made.status, made.reward = ("ended", math.nan) if self.window[1] is None else ("missing", self.window[1])
+        if made.status != "ended":
+            self.learn(made, made.reward)
+        self.close(made)
+        self.settle_rewarded()
+
+    def pass_time(self, now: float) -> None:
+        while self.window is not None and self.in_flight() and self.in_flight()[0].time <= now - self.window[0]:
+            self.settle(self.in_flight()[0])
 
     def outcome(self, id: object, reward: float) -> str:  # noqa: A002
         found = [each for each in self.made if each.id == id and isinstance(id, str)]
@@ -181,7 +191,7 @@ class Model:
         made = found[0]
         if made.status == "open":
             return "applied"
-        if (made.learned or made.status == "ended") and made.id not in self.answered[-MAX_PENDING:]:
+        if made.settled and made.id not in self.answered[-MAX_PENDING:]:
             return "unknown"
         if made.status != "rewarded":
             return "expired"
@@ -198,7 +208,7 @@ class Model:
             if each.status == "open" and not isinstance(each.id, str):
                 self.orphans.setdefault(arm, []).append(each)
             each.status = "ended"
-            self.close(each, False)
+            self.close(each)
         while sum(map(len, self.orphans.values())) > MAX_PENDING:
             self.ignore(next(iter(self.orphans)))
         self.slots[slot] = None
@@ -206,6 +216,7 @@ class Model:
         self.rewards = [each for each in self.rewards if each[0] != slot]
         self.learner.forget(slot)
         self.present()
+        self.settle_rewarded()
 
     def ignore(self, arm: Hashable) -> None:
         del self.orphans[arm][0]
@@ -228,9 +239,11 @@ class BanditMachine(RuleBasedStateMachine):
     """Drives both, and compares every answer."""
 
     policy: Policy
+    window: tuple[float, float | None] | None = None
 
     def __init__(self) -> None:
         super().__init__()
+        self.clock = HandClock()
         self.folder = TemporaryDirectory()
         self.crashes = 0
 
@@ -239,9 +252,21 @@ class BanditMachine(RuleBasedStateMachine):
         self.place = place(kind, Path(self.folder.name))
         self.bandit = self.opened()
         self.model = Model(self.policy, self.bandit._state.key, list(ARMS), Learner.new(self.policy, len(ARMS)))
+        self.model.window = self.window
 
     def opened(self) -> DurableBandit:
-        return open_in(self.place.open(), "bandit", self.policy, ARMS, seed=5, max_pending=MAX_PENDING)
+        window: dict[str, Any] = {}
+        if self.window is not None:
+            window = {"reward_window": self.window[0], "missing": self.window[1]}
+        bandit = open_in(self.place.open(), "bandit", self.policy, ARMS, seed=5, max_pending=MAX_PENDING, **window)
+        bandit._guard.clock = self.clock
+        return bandit
+
+    @rule(seconds=st.sampled_from([0.0, 1.0, 5.0, 20.0]))
+    def pass_time(self, seconds: float) -> None:
+        self.clock.now += seconds
+        assert self.bandit.expire(older_than="1d") == 0  # so that the bandit looks at its clock
+        self.model.pass_time(self.clock.now)
 
     def teardown(self) -> None:
         self.bandit.close()
@@ -255,7 +280,7 @@ class BanditMachine(RuleBasedStateMachine):
     def decide(self, data: st.DataObject, count: int) -> None:
         arms = self.some(data)
         for decision in self.bandit.decide(arms=arms, count=min(count, len(arms))):
-            assert self.model.decide(arms, decision.id, decision.propensity) == decision.arm
+            assert self.model.decide(arms, decision.id, decision.propensity, self.clock.now) == decision.arm
             assert decision.round == self.model.rounds
             arms = [arm for arm in arms if arm != decision.arm]
 
@@ -264,7 +289,7 @@ class BanditMachine(RuleBasedStateMachine):
         arms = self.some(data)
         arm = self.bandit.pull(arms=arms)
         entry = self.bandit._state.ledger.entries[self.bandit.rounds]
-        assert self.model.decide(arms, self.bandit.rounds, entry.propensity) == arm
+        assert self.model.decide(arms, self.bandit.rounds, entry.propensity, self.clock.now) == arm
 
     def pick(self, data: st.DataObject) -> Made | None:
         named = [each for each in self.model.made if isinstance(each.id, str)]
@@ -284,7 +309,7 @@ class BanditMachine(RuleBasedStateMachine):
     def update(self, data: st.DataObject, reward: float) -> None:
         arm = data.draw(st.sampled_from(self.model.arms))
         slot = self.model.slot_of(arm)
-        waiting = [each for each in self.model.in_flight(slot) if each.status == "open"]
+        waiting = self.model.open(slot)
         propensity = self.bandit.propensities()[arm] if self.policy.name == "exp3" else None
         self.bandit.update(arm, reward)
         if arm in self.model.orphans:
@@ -316,7 +341,7 @@ class BanditMachine(RuleBasedStateMachine):
 
     @rule(age=st.integers(0, 15), missing=st.sampled_from([None, 0.0]))
     def expire(self, age: int, missing: float | None) -> None:
-        old = [each for each in self.model.in_flight() if each.status == "open" and self.model.rounds - each.round > age]
+        old = [each for each in self.model.open() if self.model.rounds - each.round > age]
         assert self.bandit.expire(older_than_rounds=age, missing="drop" if missing is None else missing) == len(old)
         for each in old:
             if missing is None:
@@ -381,17 +406,17 @@ class BanditMachine(RuleBasedStateMachine):
     @invariant()
     def counts_agree(self) -> None:
         assert (self.bandit.rounds, list(self.bandit.arms)) == (self.model.rounds, self.model.arms)
-        assert self.bandit.pending == sum(each.status == "open" for each in self.model.in_flight())
-        assert len(self.bandit._state.ledger.entries) <= MAX_PENDING
+        assert self.bandit.pending == len(self.model.in_flight()) <= MAX_PENDING
         assert len(self.bandit._state.ledger.closed) <= MAX_PENDING
         for arm, reason in self.bandit.explain().items():
             slot = self.model.slot_of(arm)
             assert (reason.pulls, reason.pending) == (self.model.known(slot), self.model.pending(slot))
 
 
+@pytest.mark.parametrize("window", [None, (10.0, 0.0), (10.0, None)], ids=["no window", "missing 0", "missing none"])
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.name)
-def test_a_bandit_is_what_the_model_says(policy: Policy) -> None:
-    machine: Any = type("Machine", (BanditMachine,), {"policy": policy})
+def test_a_bandit_is_what_the_model_says(policy: Policy, window: tuple[float, float | None] | None) -> None:
+    machine: Any = type("Machine", (BanditMachine,), {"policy": policy, "window": window})
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RewardsWarning)

@@ -50,6 +50,24 @@ def events(client: Client, name: str = "songs") -> list[dict[str, Any]]:
     return [each["payload"] for each in client("GET", f"/v1/bandits/{name}/log?limit=1000").body["events"]]
 
 
+def test_a_reward_window_is_part_of_a_bandit(client: Client) -> None:
+    windowed = {**SONGS, "reward_window": "30min", "missing": None}
+    made = client("PUT", BANDIT, windowed)
+    assert (made.status, made.body["reward_window"], made.body["missing"]) == (201, 1_800.0, None)
+    assert client("PUT", BANDIT, {**windowed, "reward_window": 1_800}).status == 200  # the same, in other words
+    for other in (SONGS, {**windowed, "reward_window": "1h"}, {**windowed, "missing": 0.0}):
+        problem(client("PUT", BANDIT, other), 409, "bandit-differs", field="bandit")
+    problem(client("PUT", f"{BANDIT}-2", {**SONGS, "reward_window": "soon"}), 422, "invalid-value", field="reward_window")
+    like = client("PUT", f"{BANDIT}-3", {"like": "songs"})
+    assert (like.body["reward_window"], like.body["missing"]) == (1_800.0, None)
+    client("POST", f"{BANDIT}/decisions", {"count": 2})
+    assert "time" in events(client)[0]
+    assert client("POST", f"{BANDIT}/expirations", {"older_than": "1h"}).body["expired"] == 0
+    both = {"older_than": "1h", "older_than_rounds": 1}
+    problem(client("POST", f"{BANDIT}/expirations", both), 422, "invalid-value", field="ids")
+    assert client("GET", BANDIT).body["pending"] == 2
+
+
 def test_creating_a_bandit_is_idempotent(client: Client) -> None:
     first = client("PUT", BANDIT, SONGS)
     assert first.status == 201
@@ -65,6 +83,8 @@ def test_creating_a_bandit_is_idempotent(client: Client) -> None:
         "pending": 0,
         "arms": ["jazz", "rock", "folk"],
         "retired": [],
+        "reward_window": None,
+        "missing": None,
     }
     assert first.body["params"]["sigma"] == 0.5
     decide(client)

@@ -234,3 +234,15 @@ def test_a_history_is_the_same_after_a_start(tmp_path: Path) -> None:
     assert after["last"].pop("reason") is None
     before["last"].pop("reason")
     assert after == before
+
+
+def test_decisions_that_settle_without_a_reward_count_as_missing_or_lost() -> None:
+    for missing in (0.0, None):
+        counted = RewardBuckets()
+        for t in range(1, 4):
+            counted.add(json.dumps({"event": "decided", "id": str(t), "round": t, "arm": "a", "propensity": 1.0}).encode())
+        counted.add(b'{"event": "rewarded", "id": "2", "reward": 1.0}')
+        counted.add(json.dumps({"event": "settled", "round": 2, "missing": missing}).encode())
+        assert counted.waiting == 1
+        totals = counted.totals("a")
+        assert (totals.rewards, totals.lost, totals.total) == ((2, 0, 1.0) if missing == 0.0 else (1, 1, 1.0))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any, Literal, Self, overload
 
 from rotting.common.rules import nonnegative_int, positive_int
@@ -10,6 +11,7 @@ from rotting.errors import InvalidTypeError, brief
 from rotting.live.arm_changes import ArmChanges
 from rotting.live.arms import Arm
 from rotting.live.decisions import Decision, Outcome, id_of
+from rotting.live.durations import Duration, seconds_in
 from rotting.live.history import NumberRule, UnknownArms, match_arms, read
 from rotting.live.pages import Page
 from rotting.live.processes import Guard
@@ -41,9 +43,8 @@ class Bandit(ArmChanges[Arm]):
     those that were never shown.
 
     No horizon is needed, unless the policy is tuned to one: the state grows with the rounds. A round is a decision, or a reward
-    without one (`learn` replays past rewards). The rewards of one arm are learned in the order of its decisions. A reward that
-    comes before those of older decisions counts at once, and is put in order when they come. A policy that divides rewards by
-    propensities learns each reward when it comes, with the propensity of its own decision.
+    without one (`learn` replays past rewards). The bandit learns each reward when it comes, in whatever order they come. A
+    policy that divides rewards by propensities learns it with the propensity of its own decision.
 
     All methods may be called from several threads. A copy (`copy`, `deepcopy`, `pickle`) is an independent bandit that will
     draw the same random numbers. A forked process has its own copy, with its own random numbers.
@@ -55,9 +56,14 @@ class Bandit(ArmChanges[Arm]):
         pending: "shrink": pending decisions shrink the width of an arm's index as if their rewards had come, so that no arm is
             chosen again and again before its first rewards come. "ignore": pending decisions change nothing. docs/delays.md has
             the exact rule, and measures both.
-        max_pending: the most decisions that are pending, or whose reward waits for that of an older decision of the same arm.
-            Each further decision expires the oldest one. As many rewards are remembered: a second reward for an older id is
-            "unknown".
+        max_pending: the most decisions that are pending. Each further decision expires the oldest one. As many rewards are
+            remembered: a second reward for an older id is "unknown".
+        reward_window: how long a decision waits for its reward: "30min", "2h", "1d", a `timedelta`, or a number of seconds. The
+            bandit then learns strictly in the order of the decisions: a decision settles when all older ones have settled and
+            it has a reward, or when its window closes. So clicks are not learned ahead of the zeros that never arrive. Windows
+            close when the bandit is next used, by a clock that does not jump. By default there is no window: the bandit learns
+            each reward when it comes, and expects one for every decision.
+        missing: the reward of a decision whose window closes without one; None if such a decision does not count.
         compile: "auto": the bandit decides at once, interpreted, while a child process compiles the policy, and changes over to
             machine code between two calls. "now" waits for the compiler; "never" does without it. A policy that is compiled
             already is always used so. The decisions are the same bit for bit. See docs/engines.md.
@@ -84,9 +90,12 @@ class Bandit(ArmChanges[Arm]):
         seed: int = 0,
         pending: Literal["shrink", "ignore"] = "shrink",
         max_pending: int = MAX_PENDING,
-        compile: CompileMode = "auto",  # noqa: A002 (as `rotting.simulate` has it)
+        reward_window: Duration | None = None,
+        missing: float | None = 0.0,
+        compile: CompileMode = "auto",  # noqa: A002 - as `rotting.simulate` has it
     ) -> None:
-        super().__init__(Guard(BanditState.new(policy, arms, seed, pending, max_pending, compile)))
+        state = BanditState.new(policy, arms, seed, pending, max_pending, reward_window, missing, compile)
+        super().__init__(Guard(state))
 
     @classmethod
     def holding(cls, guard: Guard[Arm], warn: Callable[[str], object] | None = None) -> Self:
@@ -157,7 +166,7 @@ class Bandit(ArmChanges[Arm]):
         if count is None:
             with guard.lock:
                 among = state.arms.available(arms, without)
-                entry, reason = state.decide(among, guard.ids.new(), True)
+                entry, reason = state.decide(among, guard.ids.new(), True, guard.settle())
                 arm = state.arms.names[entry.slot]
             if state.warnings:
                 self._warn()
@@ -165,9 +174,10 @@ class Bandit(ArmChanges[Arm]):
         number = positive_int("count", count)
         made: list[Decision[Arm]] = []
         with guard.lock:
-            page = Page(self._available_for(number, arms, without), state.pending)
+            available, now = self._available_for(number, arms, without), guard.settle()
+            page = Page(available, state.pending)
             for _ in range(number):
-                entry, reason = state.decide(page, guard.ids.new(), True)
+                entry, reason = state.decide(page, guard.ids.new(), True, now)
                 page.take(entry.slot)
                 arm = state.arms.names[entry.slot]
                 made.append(Decision(entry.key, arm, entry.round, entry.propensity, reason))  # type: ignore[arg-type]
@@ -185,7 +195,7 @@ class Bandit(ArmChanges[Arm]):
         state = self._state
         with self._guard.lock:
             among = state.arms.available(arms, without)
-            entry, _ = state.decide(among, state.rounds + 1, False)
+            entry, _ = state.decide(among, state.rounds + 1, False, self._guard.settle())
             arm = state.arms.names[entry.slot]
         if state.warnings:
             self._warn()
@@ -207,6 +217,8 @@ class Bandit(ArmChanges[Arm]):
         value, state = self._rewards.check(reward), self._state
         key = id if type(id) is str else id_of(id)
         with self._guard.lock:
+            if state.window is not None:
+                self._guard.settle()
             outcome = state.reward(key, value)
         if state.warnings:
             self._warn()
@@ -228,6 +240,7 @@ class Bandit(ArmChanges[Arm]):
             raise InvalidTypeError("rewards", "be pairs of a decision and a reward", rewards)
         pairs = [(id_of(id), self._rewards.check(reward)) for id, reward in map(_check_pair, rewards)]  # noqa: A001
         with self._guard.lock:
+            self._guard.settle()
             outcomes = [self._state.reward(key, value) for key, value in pairs]
         if self._state.warnings:
             self._warn()
@@ -250,6 +263,8 @@ class Bandit(ArmChanges[Arm]):
         value, state = self._rewards.check(reward), self._state
         with self._guard.lock:
             slot = state.arms.known(arm, retired=True)
+            if state.window is not None:
+                self._guard.settle()
             arm, entry = state.arms.names[slot], state.ledger.first(slot)
             if arm in state.orphans:
                 state.ignore(arm)
@@ -295,6 +310,7 @@ class Bandit(ArmChanges[Arm]):
             rows, new = match_arms(given, state.arms, unknown)
             if state.rounds + rows.which.size > state.max_rounds:
                 state.refuse_round(state.rounds + rows.which.size)
+            self._guard.settle()
             for arm in new:
                 state.add(arm, None)
             state.learn_many(rows.arms, rows.which, rows.rewards, rows.propensities)
@@ -314,6 +330,7 @@ class Bandit(ArmChanges[Arm]):
             return self._end(id_of(id), "cancelled", None)
 
     def _end(self, id: str, event: str, value: float | None) -> Outcome:  # noqa: A002
+        self._guard.settle()
         entry = self._state.ledger.find_open(id)
         if entry is None:
             return self._state.ledger.outcome_if_not_open(id, math.nan)
@@ -326,6 +343,9 @@ class Bandit(ArmChanges[Arm]):
     @overload
     def expire(self, *, older_than_rounds: int, missing: float | Literal["drop"] = "drop", limit: int | None = None) -> int: ...
 
+    @overload
+    def expire(self, *, older_than: Duration, missing: float | Literal["drop"] = "drop", limit: int | None = None) -> int: ...
+
     def expire(
         self,
         id: str | Decision | None = None,  # noqa: A002
@@ -333,19 +353,22 @@ class Bandit(ArmChanges[Arm]):
         older_than_rounds: int | None = None,
         missing: float | Literal["drop"] = "drop",
         limit: int | None = None,
+        older_than: Duration | None = None,
     ) -> Outcome | int:
-        """End a decision that was shown and will get no reward, or all decisions older than some rounds.
+        """End a decision that was shown and will get no reward, or all decisions of a certain age that have none.
 
         A reward that comes afterwards is "expired". An arm that wears out with its pulls has worn by this one all the same.
 
-        Returns the outcome, as `cancel` does; with `older_than_rounds`, the number of decisions that ended.
+        Returns the outcome, as `cancel` does; given an age, the number of decisions that ended.
 
         Args:
             id: the decision, or its id; or
-            older_than_rounds: end all decisions that were made more than this many rounds ago.
+            older_than_rounds: end all decisions that were made more than this many rounds ago; or
+            older_than: end all decisions that were made at least this long ago: "1h", a `timedelta`, or a number of seconds.
+                Without a reward window, times are not saved: a decision that was restored counts as made when it was restored.
             missing: "drop" to learn nothing, or the reward to learn instead, such as 0.0 if silence means no click.
-            limit: with `older_than_rounds`, end at most this many decisions, the oldest first. To end many without keeping
-                other threads waiting, repeat the call until fewer than `limit` have ended.
+            limit: with an age, end at most this many decisions, the oldest first. To end many without keeping other threads
+                waiting, repeat the call until fewer than `limit` have ended.
 
         Example:
             >>> from rotting.policies.ucb1 import UCB1
@@ -353,23 +376,37 @@ class Bandit(ArmChanges[Arm]):
             >>> old, new = bandit.decide(), bandit.decide()
             >>> bandit.expire(older_than_rounds=0, missing=0.0), bandit.reward(old.id, 1.0), bandit.explain()["a"].mean
             (1, 'expired', 0.0)
+            >>> bandit.expire(older_than="1h")
+            0
         """
-        if (id is None) == (older_than_rounds is None):
-            got = f"id={brief(id)}, older_than_rounds={brief(older_than_rounds)}"
-            raise InvalidTypeError("id or older_than_rounds", "be given, and not both", (id, older_than_rounds), got=got)
-        if limit is not None and older_than_rounds is None:
-            raise InvalidTypeError("limit", "be given with older_than_rounds only", limit, got=f"limit={brief(limit)}")
+        ages = [each for each in (older_than_rounds, older_than) if each is not None]
+        if (id is not None) + len(ages) != 1:
+            got = f"id={brief(id)}, older_than_rounds={brief(older_than_rounds)}, older_than={brief(older_than)}"
+            raise InvalidTypeError("id, older_than_rounds or older_than", "be given, and only one", id, got=got)
+        if limit is not None and not ages:
+            raise InvalidTypeError("limit", "be given with an age only", limit, got=f"limit={brief(limit)}")
         most = None if limit is None else positive_int("limit", limit)
         value = None if isinstance(missing, str) and missing == "drop" else self._rewards.check(missing, "missing")
-        state = self._state
         with self._guard.lock:
             if id is not None:
                 return self._end(id_of(id), "expired", value)
+            return self._end_old(older_than_rounds, older_than, value, most)
+
+    def _end_old(
+        self, older_than_rounds: int | None, older_than: Duration | None, value: float | None, limit: int | None
+    ) -> int:
+        """End the decisions of an age that have no reward, at most `limit`; return their number."""
+        guard, state = self._guard, self._state
+        now = guard.settle()
+        if older_than is not None:
+            old = state.ledger.made_until(now - seconds_in("older_than", older_than), guard.opened)
+        else:
             last = state.rounds - nonnegative_int("older_than_rounds", older_than_rounds) - 1
-            old = state.ledger.open_until(last, most)
-            for entry in old:
-                state.end(entry, "expired", value)
-            if most is None or len(old) < most:
-                for arm in state.orphans.until(last):
-                    state.ignore(arm)
-            return len(old)
+            old = state.ledger.until(last)
+        ending = list(islice((entry for entry in old if entry.reward is None), limit))
+        for entry in ending:
+            state.end(entry, "expired", value)
+        if older_than is None and (limit is None or len(ending) < limit):
+            for arm in state.orphans.until(last):
+                state.ignore(arm)
+        return len(ending)

@@ -1,4 +1,4 @@
-"""Chooses arms: with the policy's state, the rewards that came early, and the pending decisions."""
+"""Chooses arms: with the policy's state and the pending decisions."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -6,10 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.live.arms import Complement, to_slots
+from rotting.live.arms import Complement
 from rotting.live.explanations import ArmExplanation
 from rotting.live.learner import UNKNOWN, Learner
-from rotting.live.ledger import EarlyRewards
 from rotting.live.pages import Page
 from rotting.live.pending_decisions import PendingDecisions
 
@@ -29,45 +28,28 @@ class Chooser:
     """Chooses arms for a bandit. It knows slots and rounds, but no ids.
 
     Args:
-        learner: the policy with all rewards whose turn has come.
+        learner: the policy with the rewards that it has learned.
         pending: the pending decisions.
-        early: the rewards that wait for those of older decisions.
     """
 
-    def __init__(self, learner: Learner, pending: PendingDecisions, early: EarlyRewards) -> None:
-        self.learner, self.pending, self.early = learner, pending, early
+    def __init__(self, learner: Learner, pending: PendingDecisions) -> None:
+        self.learner, self.pending = learner, pending
         self._propensity = None if learner.policy.randomised else 1.0
-        self._with_early: Learner | None = None  # a copy of the learner that has learned the early rewards
-        self._versions = (0, 0)  # of the learner and the early rewards, when the copy was made
 
     def copy(self) -> "Chooser":
         """Return an independent copy."""
-        return Chooser(self.learner.copy(), self.pending.copy(), self.early.copy())
-
-    def trial(self) -> Learner:
-        """Return a copy of the learner that has learned the early rewards, too."""
-        learner = self.learner.copy()
-        if self.early.number:
-            learner.learn_all(*self.early.to_learn())
-        return learner
-
-    def _learner_with_early(self) -> Learner:
-        """Return a copy of the learner with the early rewards; it is kept until the next reward if choices are pure."""
-        versions = (self.learner.version, self.early.version)
-        if self._with_early is None or self._versions != versions or not self.learner.choice_is_pure:
-            self._with_early, self._versions = self.trial(), versions
-        return self._with_early
+        return Chooser(self.learner.copy(), self.pending.copy())
 
     def choose(self, t: int, key: int, among: Ints | Complement | Page, explained: bool) -> ChosenArm:
         """Choose one of the slots `among` in round t; `explained`: with its propensity and the reason."""
-        pending = self.pending
-        learner = self._learner_with_early() if self.early.number else self.learner
-        can_hide = learner is self.learner or learner.choice_is_pure
+        learner, pending = self.learner, self.pending
         draws = self._propensity is None and not learner.uses_propensity  # without writing the propensity into the state
         if not pending.waiting and type(among) is not Page and not (draws and explained):
-            return self._choose_alone(learner, t, key, among, explained, can_hide)
-        if not can_hide:
-            among = to_slots(among)
+            return self._choose_alone(t, key, among, explained)
+        at_once = pending.choose_and_explain(learner, t, key, among) if type(among) is not Page else None
+        if at_once is not None:
+            slot, index, mean, window, width = at_once
+            return ChosenArm(slot, self._propensity, self._reason(slot, index, mean, window, width) if explained else None)
         candidates = among.candidates(learner) if type(among) is Page else pending.find_candidates(learner, among)
         drawn = None
         if draws and explained and candidates.offered.size:
@@ -79,7 +61,6 @@ class Chooser:
             index = index if waiting_index is None else waiting_index
             # The conversions are for policies that are not compiled, which explain with numbers of NumPy.
             reason = self._reason(slot, float(index), float(mean), int(window), float(width))
-        self._repeat_choice(learner, t, key, offered)
         propensity = self._propensity
         if draws and explained:  # 1 if the policy did not draw, since all arms wait
             propensity = 1.0 if drawn is None else float(drawn[np.searchsorted(candidates.offered, slot)])
@@ -87,12 +68,11 @@ class Chooser:
             propensity = float(learner.state.propensity[slot])
         return ChosenArm(slot, propensity, reason)
 
-    def _choose_alone(
-        self, learner: Learner, t: int, key: int, among: Ints | Complement, explained: bool, can_hide: bool
-    ) -> ChosenArm:
+    def _choose_alone(self, t: int, key: int, among: Ints | Complement, explained: bool) -> ChosenArm:
         """Choose where no arm waits: the policy alone decides."""
+        learner = self.learner
         if type(among) is Complement:
-            hidden = learner.hide(among.every, among.hidden) if can_hide else None
+            hidden = learner.hide(among.every, among.hidden)
             offered = among.slots if hidden is None else hidden
         else:
             offered = among
@@ -102,16 +82,10 @@ class Chooser:
             reason = self._reason(slot, index, mean, window, width)
         else:
             slot = learner.choose(t, key, offered)
-        self._repeat_choice(learner, t, key, offered)
         propensity = self._propensity
         if propensity is None and learner.uses_propensity:
             propensity = float(learner.state.propensity[slot])
         return ChosenArm(slot, propensity, reason)
-
-    def _repeat_choice(self, learner: Learner, t: int, key: int, offered: Ints | None) -> None:
-        """Make a choice of the copy with early rewards in the original, too, if choosing changes the policy's state."""
-        if learner is not self.learner and offered is not None and not learner.choice_is_pure:
-            self.learner.choose(t, key, offered)
 
     def _reason(self, slot: int, index: float, mean: float, window: int, width: float) -> ArmExplanation:
         pending = self.pending

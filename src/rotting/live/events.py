@@ -1,15 +1,16 @@
 """Events: everything that changes a bandit, as plain data.
 
 A bandit's state is the fold of its events: a new bandit with the same policy, arms and seed, to which the events are applied in
-order, has the same state bit for bit. Time is counted in rounds, never by a clock. An event is a dict of values that JSON can
-carry:
+order, has the same state bit for bit. Applying events reads no clock: with a reward window, the events say which decisions have
+settled. An event is a dict of values that JSON can carry:
 
 | event | other fields |
 |---|---|
-| `decided` | `id` (the number of the round for a `pull`), `round`, `arm`, `arms`, `without`, `propensity` |
+| `decided` | `id` (the number of the round for a `pull`), `round`, `arm`, `arms`, `without`, `propensity`, and `time` |
 | `rewarded` | `id`, `reward` |
 | `cancelled` | `id` |
 | `expired` | `id`, `reward`: the reward that is learned instead, or None |
+| `settled` | `round`, `missing`: all pending decisions up to this round learn the reward they have, or `missing` unless None |
 | `learned` | `arm`, `reward`: a reward without a decision |
 | `ignored` | `arm`: a reward was dropped, since its pull was of a forgotten arm whose id another arm has now |
 | `learned_many` | `arms`, each once, `which` of them paid, `rewards`, and `propensities` or None: some rows of `Bandit.learn` |
@@ -17,7 +18,8 @@ carry:
 | `retired`, `revived`, `forgotten` | `arm` |
 
 `arms` lists the arms that a decision could choose from, or `without` those that it could not; both are None if it could choose
-any. `propensity` is None for a `pull` of a policy that draws, unless the policy itself needs it.
+any. `propensity` is None for a `pull` of a policy that draws, unless the policy itself needs it. Only decisions of bandits with
+a reward window have a `time`, in seconds since 1970.
 """
 
 from collections.abc import Callable, Hashable
@@ -37,6 +39,7 @@ _FIELDS: dict[str, frozenset[str]] = {
     "rewarded": frozenset({"id", "reward"}),
     "cancelled": frozenset({"id"}),
     "expired": frozenset({"id", "reward"}),
+    "settled": frozenset({"round", "missing"}),
     "learned": frozenset({"arm", "reward"}),
     "ignored": frozenset({"arm"}),
     "learned_many": frozenset({"arms", "which", "rewards", "propensities"}),
@@ -89,6 +92,7 @@ def check_event(event: Any) -> tuple[str, Event]:
     """Return the kind of an event and its other fields, or raise an error if it is not an event."""
     data = dict(event) if isinstance(event, dict) else {}
     kind = data.pop("event", None)
-    if _FIELDS.get(kind) != frozenset(data):
+    fields = frozenset(data) - {"time"} if kind == "decided" else frozenset(data)
+    if _FIELDS.get(kind) != fields:
         raise InvalidValueError("event", f"be one of {', '.join(_FIELDS)} with its own fields", event)
     return kind, data

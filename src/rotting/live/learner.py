@@ -151,7 +151,6 @@ class Learner:
         "_propensities_are_trusted",
         "admitted",
         "capacity",
-        "choice_is_pure",
         "compile",
         "is_trusted",
         "n_slots",
@@ -159,7 +158,6 @@ class Learner:
         "state",
         "updates",
         "uses_propensity",
-        "version",
     )
 
     def __init__(
@@ -183,10 +181,6 @@ class Learner:
         """Whether the policy divides rewards by the propensity of their decision."""
         self.is_trusted = functions.are_trusted
         """Whether the policy is part of the library, so that its return values need no checks."""
-        self.choice_is_pure = self.is_trusted and kernel.readmit is not None
-        """Whether a choice changes no later choice: of the state it changes the tournament only, which saves time."""
-        self.version = 0
-        """Changes with every reward and with every change of the arms, but not with a choice."""
         self.admitted = AdmittedArms(functions, can_hide=self.is_trusted and kernel.readmit is not None)
         """The arms that the state is ready to choose among."""
         self._may_be_full = kernel.enlarge is not None
@@ -277,7 +271,6 @@ class Learner:
         """Learn a reward in round t. If there is no memory for it, nothing is learned."""
         if t > self.capacity or self.updates >= self.capacity:
             self.make_room(t)
-        self.version += 1
         if propensity is not None and self.uses_propensity:
             self.state.propensity[slot] = propensity
         while self._functions.learn(self._params, self.state, t, slot, reward):
@@ -294,7 +287,6 @@ class Learner:
 
     def learn_all(self, rounds: Ints, slots: Ints, rewards: Floats, propensities: Floats | None = None) -> None:
         """Learn many rewards, as `learn` would one after the other."""
-        self.version += 1
         self.make_room(int(rounds.max(initial=0)), slots.size)
         learn, known, done = self._functions.learn_all, np.zeros(0) if propensities is None else propensities, 0
         while (done := learn(self._params, self.state, done, rounds, slots, rewards, known)) < slots.size:
@@ -307,7 +299,7 @@ class Learner:
         while trial.capacity < max(last, self.updates + slots.size) and not self._may_be_full:
             trial.make_room(trial.capacity + 1)  # step by step, so that the state gets the same size as row by row
         trial.learn_all(np.arange(first, last + 1), slots, rewards, propensities)
-        self.state, self.capacity, self.updates, self.version = trial.state, trial.capacity, trial.updates, trial.version
+        self.state, self.capacity, self.updates = trial.state, trial.capacity, trial.updates
 
     @property
     def is_compiled(self) -> bool:
@@ -358,15 +350,12 @@ class Learner:
         capacity = max(self.capacity, states.first_capacity(self.policy, n_slots, FIRST_CAPACITY))
         self.state = states.grow(self.policy, self.state, n_slots, capacity)
         self.n_slots, self.capacity = n_slots, capacity
-        self.version += 1
 
     def set_present(self, slots: Ints) -> None:
         """Tell the policy which arms are present."""
         states.set_present(self.policy, self.state, slots)
-        self.version += 1
 
     def forget(self, slot: int) -> None:
         """Reset a slot, as if its arm had never been pulled."""
         states.forget_arm(self.policy, self.state, slot, self.capacity)
-        self.version += 1
         self.admitted.reset()  # the slot is as in a new state, where every arm is admitted

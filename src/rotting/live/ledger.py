@@ -1,17 +1,10 @@
-"""The ledger of a bandit: the decisions whose reward is not learned yet, and the rewards of the last closed decisions.
-
-The rewards of one arm are learned in the order of its decisions. So the ledger keeps the decisions of each slot from the oldest
-open one on. A reward that comes before its turn is early: it waits in the entry of its decision.
-"""
+"""The ledger of a bandit: the pending decisions, and the rewards of the last closed ones."""
 
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain, islice, takewhile
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from rotting.common.arrays import Floats, Ints
 from rotting.live.arms import arm_to_json
 from rotting.live.decisions import Key, Outcome
 
@@ -22,63 +15,57 @@ FinalReward = float | None
 
 
 class Entry:
-    """A decision whose reward is not learned yet."""
+    """A pending decision. It never changes, so that a list of entries can be saved while the ledger changes.
 
-    # Of an early reward: its value, the round in which it came, and whether it replaces the reward of an expired decision.
-    reward: float | None = None
-    came = 0
-    expired = False
+    Args:
+        key: its id.
+        slot: the slot of its arm.
+        round: its round.
+        propensity: the probability of its arm.
+        time: when it was made; None if that is not known.
+        reward: with a reward window, the reward that came before the window closes.
+    """
 
-    def __init__(self, key: Key, slot: int, round: int, propensity: float | None) -> None:  # noqa: A002 - as in `Decision`
+    __slots__ = ("key", "propensity", "reward", "round", "slot", "time")
+
+    def __init__(
+        self,
+        key: Key,
+        slot: int,
+        round: int,  # noqa: A002 - as in `Decision`
+        propensity: float | None,
+        time: float | None = None,
+        reward: float | None = None,
+    ) -> None:
         self.key = key
         self.slot = slot
         self.round = round
         self.propensity = propensity
+        self.time = time
+        self.reward = reward
 
-    @classmethod
-    def restored(cls, saved: list[Any]) -> "Entry":
-        """Return the entry that `to_json` wrote."""
-        entry = cls(*saved[:4])
-        entry.reward, entry.came, entry.expired = saved[4:]
-        return entry
-
-    @property
-    def final_reward(self) -> FinalReward:
-        """The early reward, unless the decision has expired."""
-        return None if self.expired else self.reward
-
-    def to_json(self) -> list[Any]:
-        """Return all fields as a list."""
-        return [self.key, self.slot, self.round, self.propensity, self.reward, self.came, self.expired]
-
-
-def _is_early(entry: Entry) -> bool:
-    return entry.reward is not None
-
-
-class Expiry(NamedTuple):
-    """The end of an open decision: its slot, and the early rewards whose turn comes then."""
-
-    slot: int
-    followers: list[tuple[int, float]]  # rounds and rewards
+    def to_json(self, timed: bool) -> list[Any]:
+        """Return the arguments that make this entry; without a reward window (`timed`), times are not saved."""
+        known = [self.key, self.slot, self.round, self.propensity]
+        return [*known, self.time, self.reward] if timed else known
 
 
 class Ledger:
-    """The decisions whose reward is not learned yet, oldest first, and the rewards of closed ones."""
+    """The pending decisions, oldest first, and the rewards of closed ones."""
 
     def __init__(self, max_pending: int, closed: Iterable[tuple[str, FinalReward]] = ()) -> None:
         self.max_pending = max_pending
         self.entries: OrderedDict[Key, Entry] = OrderedDict()
-        self.single: dict[int, Entry] = {}
-        """The decision of each slot that has exactly one."""
+        self._single: dict[int, Entry] = {}  # the decision of each slot that has exactly one
         self._several: dict[int, OrderedDict[Key, Entry]] = {}  # the decisions of each slot that had more than one
-        self.early_rewards = EarlyRewards()
+        # The two above have the decisions without a reward; these are the others, which wait until their window closes.
+        self._rewarded: dict[int, dict[Key, Entry]] = {}
         self.closed = ClosedDecisions(max_pending, closed)
 
     @property
-    def early(self) -> int:
-        """The number of early rewards."""
-        return self.early_rewards.number
+    def size(self) -> int:
+        """The number of decisions that are pending or remembered."""
+        return len(self.entries) + len(self.closed)
 
     @property
     def is_full(self) -> bool:
@@ -87,81 +74,83 @@ class Ledger:
 
     def add(self, entry: Entry) -> None:
         """Append a decision."""
-        key, slot, single = entry.key, entry.slot, self.single
+        key, slot, single = entry.key, entry.slot, self._single
         self.entries[key] = entry
-        if slot in self._several:
+        if entry.reward is not None:
+            self._rewarded.setdefault(slot, {})[key] = entry
+        elif slot in self._several:
             self._several[slot][key] = entry
         elif slot in single:
             other = single.pop(slot)
             self._several[slot] = OrderedDict({other.key: other, key: entry})
         else:
             single[slot] = entry
-        if entry.reward is not None:
-            self.hold(entry, entry.reward, entry.came, entry.expired)
 
-    def hold(self, entry: Entry, reward: float, came: int, expired: bool = False) -> None:
-        """Keep an early reward until its turn."""
-        entry.reward, entry.came, entry.expired = reward, came, expired
-        self.early_rewards.add(entry.round, came, entry.slot, reward)
+    def hold(self, entry: Entry, reward: float) -> None:
+        """Keep the reward of a decision until its window closes."""
+        self._take_unrewarded(entry)
+        held = Entry(entry.key, entry.slot, entry.round, entry.propensity, entry.time, reward)
+        self.entries[entry.key] = held  # at the same place
+        self._rewarded.setdefault(entry.slot, {})[entry.key] = held
 
     def first(self, slot: int) -> Entry | None:
-        """Return the oldest decision of a slot."""
+        """Return the oldest decision of a slot without a reward."""
         several = self._several.get(slot)
-        return self.single.get(slot) if several is None else next(iter(several.values()))
-
-    def is_first(self, entry: Entry) -> bool:
-        """Return whether a decision is the oldest of its slot."""
-        return entry.slot in self.single or self.first(entry.slot) is entry
+        return self._single.get(slot) if several is None else next(iter(several.values()))
 
     def entries_of(self, slot: int) -> list[Entry]:
-        """Return all decisions of a slot, oldest first."""
-        return [self.single[slot]] if slot in self.single else list(self._several.get(slot, {}).values())
+        """Return all decisions of a slot, those without a reward first."""
+        several = [self._single[slot]] if slot in self._single else list(self._several.get(slot, {}).values())
+        return several + list(self._rewarded.get(slot, {}).values())
 
     def oldest(self) -> Entry | None:
-        """Return the oldest decision of all, which is always open."""
+        """Return the oldest decision of all."""
         return next(iter(self.entries.values())) if self.entries else None
 
     def find_open(self, key: Key) -> Entry | None:
-        """Return a decision that has no reward yet, or None."""
+        """Return a pending decision that has no reward yet, or None."""
         entry = self.entries.get(key)
         return entry if entry is not None and entry.reward is None else None
 
-    def open_until(self, last: int, limit: int | None) -> list[Entry]:
-        """Return at most `limit` open decisions up to round `last`, oldest first, without looking at newer ones."""
-        old = takewhile(lambda entry: entry.round <= last, self.entries.values())  # the entries are in order of rounds
-        return list(islice((entry for entry in old if entry.reward is None), limit))
+    def until(self, last: int) -> Iterator[Entry]:
+        """Yield the decisions up to round `last`, oldest first, without looking at newer ones."""
+        return takewhile(lambda entry: entry.round <= last, self.entries.values())  # the entries are in order of rounds
 
-    def next_to_expire(self, number: int) -> list[Expiry]:
-        """Return what would happen if the oldest open decision ended, `number` times in a row."""
-        later: dict[int, Iterator[Entry]] = {}  # the decisions of each slot after those that ended
-        ends: list[Expiry] = []
-        for entry in islice((each for each in self.entries.values() if each.reward is None), number):
-            if entry.slot not in later:
-                later[entry.slot] = iter(self._several.get(entry.slot, {entry.key: entry}).values())
-                next(later[entry.slot])  # the decision itself, since the oldest of a slot is open
-            followers = [(each.round, float(each.reward)) for each in takewhile(_is_early, later[entry.slot])]  # type: ignore[arg-type]
-            ends.append(Expiry(entry.slot, followers))
-        return ends
+    def made_until(self, time: float, otherwise: float) -> Iterator[Entry]:
+        """Yield the decisions up to a time, oldest first; `otherwise` is the time of those whose time is not known."""
+        return takewhile(lambda entry: (otherwise if entry.time is None else entry.time) <= time, self.entries.values())
+
+    def next_to_end(self, number: int) -> list[Entry]:
+        """Return the `number` oldest decisions."""
+        return list(islice(self.entries.values(), number))
 
     def close(self, entry: Entry, reward: FinalReward) -> None:
         """Remove a decision, and remember its reward if the decision has an id."""
         key = entry.key
         del self.entries[key]
-        if self.single.pop(entry.slot, None) is None:
-            several = self._several[entry.slot]
-            del several[key]
-            if not several:
-                del self._several[entry.slot]
-        if entry.reward is not None:
-            self.early_rewards.remove(entry.round)
+        if entry.reward is None:
+            self._take_unrewarded(entry)
+        else:
+            rewarded = self._rewarded[entry.slot]
+            del rewarded[key]
+            if not rewarded:
+                del self._rewarded[entry.slot]
         if type(key) is str:
             self.closed.add(key, reward)
 
+    def _take_unrewarded(self, entry: Entry) -> None:
+        """Remove a decision from those of its slot without a reward."""
+        if self._single.pop(entry.slot, None) is None:
+            several = self._several[entry.slot]
+            del several[entry.key]
+            if not several:
+                del self._several[entry.slot]
+
     def outcome_if_not_open(self, key: Key, reward: float) -> Outcome:
-        """Return the outcome of a reward for a decision that is not open."""
+        """Return the outcome of a reward for a decision that has a reward or is not pending."""
         entry = self.entries.get(key)
         if entry is not None:
-            known = entry.final_reward
+            known = entry.reward
         elif isinstance(key, str) and (found := self.closed.find(key)) is not None:
             (known,) = found
         else:
@@ -169,54 +158,6 @@ class Ledger:
         if known is None:
             return "expired"
         return "duplicate" if known == reward else "conflict"
-
-
-_NO_PLACES, _NO_REWARDS = np.zeros((3, 0), np.int64), np.zeros(0)  # shared, since most bandits have no early rewards
-
-
-class EarlyRewards:
-    """The early rewards as arrays, in the order of their decisions, for a policy that learns from them at once."""
-
-    def __init__(self) -> None:
-        self.number = 0
-        self.version = 0
-        """Increases with every change."""
-        self._places = _NO_PLACES  # rounds of the decisions, increasing; rounds of the rewards; slots
-        self._rewards = _NO_REWARDS
-
-    def _position(self, round: int) -> int:  # noqa: A002 - as in `Decision`
-        return int(self._places[0, : self.number].searchsorted(round))
-
-    def add(self, round: int, came: int, slot: int, reward: float) -> None:  # noqa: A002
-        """Insert the reward of the decision in `round`, which `came` in a later one."""
-        n, k = self.number, self._position(round)
-        if n == self._rewards.size:
-            room = max(16, n)
-            self._places = np.concatenate([self._places, np.zeros((3, room), np.int64)], axis=1)
-            self._rewards = np.concatenate([self._rewards, np.zeros(room)])
-        for array, value in ((self._places, (round, came, slot)), (self._rewards, reward)):
-            array[..., k + 1 : n + 1] = array[..., k:n]
-            array[..., k] = value
-        self.number, self.version = n + 1, self.version + 1
-
-    def remove(self, round: int) -> None:  # noqa: A002
-        """Remove the reward of the decision in `round`."""
-        n, k = self.number, self._position(round)
-        for array in (self._places, self._rewards):
-            array[..., k : n - 1] = array[..., k + 1 : n]
-        self.number, self.version = n - 1, self.version + 1
-
-    def copy(self) -> "EarlyRewards":
-        """Return an independent copy."""
-        twin = EarlyRewards()
-        twin.number, twin._places, twin._rewards = self.number, self._places.copy(), self._rewards.copy()
-        return twin
-
-    def to_learn(self) -> tuple[Ints, Ints, Floats]:
-        """Return rounds, slots and rewards in the order of the decisions, as if the turn of all came with the last reward."""
-        n = self.number
-        _, came, slots = self._places[:, :n]
-        return np.full(n, came.max()), slots, self._rewards[:n]
 
 
 class ClosedDecisions:

@@ -6,7 +6,7 @@ Priors of arms are not rewards and are left out.
 
 import csv
 import json
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from os import PathLike
@@ -28,7 +28,7 @@ def rewards_of(events: Iterable[Event]) -> Columns:
     rewards: list[float | None] = []
     propensities: list[float | None] = []
     uses: list[int] = []  # how often the id of the row's arm had been used before
-    row_of: dict[Hashable, int] = {}  # the row of each open decision
+    row_of: OrderedDict[Hashable, tuple[int, int]] = OrderedDict()  # the row and round of each decision without a reward
     used: Counter[Hashable] = Counter()  # how often each id was forgotten or added
 
     def append(arm: Hashable, reward: float | None, propensity: float | None) -> None:
@@ -40,13 +40,18 @@ def rewards_of(events: Iterable[Event]) -> Columns:
     for event in chain.from_iterable(map(one_by_one, events)):
         kind = event.get("event")  # notes have none
         if kind == "decided":
-            row_of[event["id"]] = len(arms)
+            row_of[event["id"]] = len(arms), int(event.get("round") or 0)
             append(restore_arm(event["arm"]), None, event["propensity"])
         elif kind in {"rewarded", "expired", "cancelled"}:
             if event["id"] not in row_of:
                 got = f"one without the decision {event['id']}, which it rewards or ends"
                 raise InvalidValueError("history", "be a whole log", event["id"], got=got)
-            rewards[row_of.pop(event["id"])] = event.get("reward")
+            row, _ = row_of.pop(event["id"])
+            rewards[row] = event.get("reward")
+        elif kind == "settled":
+            while row_of and next(iter(row_of.values()))[1] <= int(event["round"]):
+                _, (row, _) = row_of.popitem(last=False)
+                rewards[row] = event["missing"]
         elif kind == "learned":
             append(restore_arm(event["arm"]), event["reward"], event.get("propensity"))
         elif kind in {"forgotten", "added"}:  # an added arm is another one than the arm that had its id before

@@ -16,8 +16,8 @@ arm again and again. With `pending="shrink"`, pending decisions therefore shrink
   decisions wins.
 
 A policy that draws, or that has no index, chooses among the arms that have a reward or were never chosen, as long as there are
-any. Two kinds of policies need no rule: those that divide rewards by propensities, which learn each reward when it comes, and
-`Uniform`. docs/delays.md measures the regret that this rule saves, and compares it with other rules.
+any. Two kinds of policies need no rule: those that divide rewards by propensities, and `Uniform`. docs/delays.md measures the
+regret that this rule saves, and compares it with other rules.
 """
 
 import copy
@@ -35,9 +35,9 @@ from rotting.engines.tiers import CompileMode, Functions, check_mode
 from rotting.errors import KernelError
 from rotting.kernels.binding import bind
 from rotting.kernels.nested import new_state
-from rotting.kernels.policy_slots import explain
+from rotting.kernels.policy_slots import choose, explain
 from rotting.live.arms import NOTHING, Complement, HasSlots, to_slots
-from rotting.live.learner import Learner
+from rotting.live.learner import Learner, SlotAndReason
 from rotting.live.shared_functions import shared
 from rotting.parts.tournament import MANY
 from rotting.policy import Policy, Reason
@@ -195,6 +195,42 @@ def compete(p: Any, s: Any, t: int, arms: Ints, counts: Counts, chosen: int, wai
     return best.slot, best.value
 
 
+def fewest_pending(counts: Counts, arms: Ints) -> int:
+    """Return the arm with the fewest pending decisions, the lowest slot on a tie."""
+    found = arms[0]
+    for i in arms:
+        if counts.pending[i] < counts.pending[found]:
+            found = i
+    return int(found)
+
+
+def choose_and_compete(
+    p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, out: Ints
+) -> SlotAndReason:
+    """Choose one of `arms` by the whole rule, for a policy that has an index; return the arm with the reason.
+
+    Returns -1 as the arm if the policy has to choose from so many arms that it must be prepared for them. `out` is as long as
+    `arms`, and is overwritten.
+    """
+    value, chosen = math.nan, -1
+    n = split_waiting(counts, arms, True, new_first, out)
+    offered, waiting = out[:n], out[n:]
+    if n >= MANY:
+        return -1, math.nan, math.nan, 0, math.nan
+    if n > 0:
+        chosen = int(choose(p, s, t, key, offered))
+    slot = chosen
+    if n < arms.size and (n == 0 or not is_new(counts, chosen)):
+        slot, value = compete(p, s, t, arms, counts, chosen, waiting)
+    if slot < 0:  # no arm has a reward
+        return fewest_pending(counts, arms), math.nan, math.nan, 0, math.nan
+    reason = explain(p, s, t, offered if slot == chosen else arms, slot)
+    if slot == chosen:
+        value = reason.value
+    # The conversions are for interpreted code, where a policy explains with numbers of NumPy.
+    return int(slot), float(value), float(reason.mean), int(reason.window), float(reason.width)
+
+
 _COUNTS = Counts(_ARMS, _ARMS)  # an example, for its type
 
 
@@ -204,6 +240,10 @@ class _Split(Functions):
 
 class _Compete(Functions):
     call: Callable[..., tuple[int, float]]  # `compete`
+
+
+class _Choose(Functions):
+    call: Callable[..., SlotAndReason]  # `choose_and_compete`
 
 
 def compile_split() -> None:
@@ -248,6 +288,14 @@ def _make_compete(policy: Policy, mode: CompileMode) -> _Compete:
     return _Compete.of({"call": entry}, partial(compile_rule, policy), mode)
 
 
+def _make_choose(policy: Policy, mode: CompileMode) -> _Choose:
+    """Return `choose_and_compete` for a policy."""
+    bound = bind(choose_and_compete, {choose: policy.kernel.choose, explain: policy.kernel.explain})
+    state = new_state(policy, 1, 1)  # of the types of every state of the policy
+    entry = EntryPoint(bound, policy, (policy.params, state, 1, 1, _ARMS, _COUNTS, True, _ARMS))
+    return _Choose.of({"call": entry}, partial(compile_rule, policy), mode)
+
+
 def _shared_compete(learner: Learner) -> _Compete:
     return shared(learner.policy, learner.state, check_mode(learner.compile), _make_compete)
 
@@ -272,8 +320,12 @@ class PendingDecisions:
         self.has_rule = shrink and learner.explains and not learner.uses_propensity
         self.by_index = self.has_rule and learner.policy.has_index
         self._split = _split_functions(check_mode(learner.compile)) if self.has_rule else None
+        # A policy of the library chooses among few arms in one call; the return values of others are checked in between.
         self._compete: _Compete | None = None
-        if self.by_index:
+        self._choose_and_compete: _Choose | None = None
+        if self.by_index and learner.is_trusted and not learner.policy.randomised:
+            self._choose_and_compete = shared(learner.policy, learner.state, check_mode(learner.compile), _make_choose)
+        elif self.by_index:
             with suppress(KernelError):  # reported when the policy chooses
                 self._compete = _shared_compete(learner)
 
@@ -287,7 +339,7 @@ class PendingDecisions:
 
     def change_over(self) -> None:
         """Replace interpreted functions by machine code."""
-        for each in (self._split, self._compete):
+        for each in (self._split, self._compete, self._choose_and_compete):
             if each is not None:
                 each.change_over()
 
@@ -394,6 +446,18 @@ class PendingDecisions:
         if slot < 0:  # no arm has a reward: the fewest pending decisions, the lowest slot on a tie
             return Choice(int(arms[np.argmin(self._counts.pending[arms])]), None, None)
         return Choice(chosen, None, offered) if slot == chosen else Choice(int(slot), float(value), arms)
+
+    def choose_and_explain(self, learner: Learner, t: int, key: int, among: Ints | Complement) -> SlotAndReason | None:
+        """Choose one of the arms `among` in round t in one call of compiled code; None if that is not possible."""
+        compiled_choice = self._choose_and_compete
+        if compiled_choice is None or among.size - len(self.waiting) >= MANY:
+            return None
+        arms = to_slots(among)
+        learner.make_room(t)
+        made: SlotAndReason = learner.call(
+            compiled_choice.call, t, key, arms, self._counts, self.new_first, np.empty_like(arms)
+        )
+        return None if made[0] < 0 else made
 
     def probabilities(self, learner: Learner, t: int, key: int, arms: Ints) -> Floats:
         """Return the probability of each of `arms` in round t. This changes the learner's state."""

@@ -15,6 +15,7 @@ from weakref import WeakSet
 from rotting.errors import StoreFailedError
 from rotting.live.arms import Arm
 from rotting.live.decisions import Ids
+from rotting.live.durations import Clock, steady_clock
 from rotting.live.events import Listener
 from rotting.live.state import BanditState
 
@@ -83,14 +84,32 @@ class Guard(Generic[Arm]):
     Args:
         state: the state of a bandit.
         listener: called with the events of each change before the lock is released; None if they are not recorded.
+        clock: the time in seconds; tests pass a clock of their own.
     """
 
-    def __init__(self, state: BanditState[Arm], listener: Listener | None = None) -> None:
-        self.state = state
+    def __init__(self, state: BanditState[Arm], listener: Listener | None = None, clock: Clock = steady_clock) -> None:
+        self.state, self.clock = state, clock
+        self.opened = clock()
+        """When the bandit was made or opened in this process."""
         self._recording = None if listener is None else RecordingLock(state, listener)
         self.lock: AbstractContextManager[Any] = self._recording or threading.RLock()
         self.ids = Ids()
         _guards.add(self)
+
+    def settle(self) -> float:
+        """Settle the decisions whose reward window has closed, and return the time. The lock must be held.
+
+        The time is never before that of the latest decision: if the clock of the machine went back before a restart, windows
+        stay open until it has caught up.
+        """
+        state = self.state
+        if state.window is None:
+            return self.clock()
+        now = max(self.clock(), state.latest)
+        closed = state.closed_by(now)
+        if closed:
+            state.settle(closed[-1].round, state.window.missing)
+        return now
 
     def shut(self, reason: str) -> None:
         """Refuse every later call to a recorded bandit, with this reason."""

@@ -10,14 +10,13 @@ from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidValueError
 from rotting.live import policy_state as states
 from rotting.live.arms import Arms, arm_to_json, restore_arm
-from rotting.live.decisions import Key
 from rotting.live.learner import Learner
 from rotting.live.ledger import ClosedDecisions, Entry, Ledger, Orphans
 from rotting.live.missing_zeros import MissingZeros
-from rotting.live.state import BanditState, PendingRule
+from rotting.live.state import BanditState, PendingRule, RewardWindow
 from rotting.registry import from_json as policy_from_json
 
-FORMAT, VERSION = "rotting-bandit", 4
+FORMAT, VERSION = "rotting-bandit", 5
 
 
 def _plain(value: Any) -> Any:
@@ -49,7 +48,6 @@ class StateParts(NamedTuple):
     retired: dict[Hashable, int]
     pulls: list[int]  # rewards of each slot
     decisions: list[Entry]
-    early: dict[Key, list[Any]]  # JSON of the decisions with an early reward, since these entries may change meanwhile
     closed: ClosedDecisions
 
     @classmethod
@@ -66,12 +64,11 @@ class StateParts(NamedTuple):
             "rewards": [pending.total, pending.number],
             "reporting": state.missing_zeros.to_json(),
         }
-        early = (
-            {each.key: each.to_json() for each in ledger.entries.values() if each.reward is not None} if ledger.early else {}
-        )
+        if state.window is not None:
+            fields |= {"reward_window": state.window.seconds, "missing": state.window.missing, "latest": state.latest}
         active, retired, pulls = state.arms.active.copy(), state.arms.retired.copy(), pending.rewards.copy()
         decisions = list(ledger.entries.values())
-        return cls(fields, state.learner.copy(), active, retired, pulls, decisions, early, ledger.closed.copy())
+        return cls(fields, state.learner.copy(), active, retired, pulls, decisions, ledger.closed.copy())
 
     def to_json(self) -> dict[str, Any]:
         """Return the parts as JSON-able data, with format, version and digest."""
@@ -84,9 +81,7 @@ class StateParts(NamedTuple):
         decisions: list[Any] = []
         for entry in self.decisions:
             pause()
-            decisions.append(
-                self.early.get(entry.key) or [entry.key, entry.slot, entry.round, entry.propensity, None, 0, False]
-            )
+            decisions.append(entry.to_json("reward_window" in self.fields))
         closed: list[Any] = []
         for item in self.closed:
             pause()
@@ -122,17 +117,25 @@ def restore(saved: Any, compile: CompileMode = "auto") -> BanditState:  # noqa: 
     updates = data.get("updates", data["rounds"] + data["rewards"][1])
     arrays = states.from_json(policy, data["state"], data["slots"], capacity)
     learner = Learner(policy, data["slots"], capacity, arrays, updates, compile)
-    state = BanditState(learner, current_rule(data["pending"]), arms, int(data["key"], 16), data["rounds"], ledger, orphans)
+    window = None
+    if "reward_window" in data:
+        window = RewardWindow(float(data["reward_window"]), None if data["missing"] is None else float(data["missing"]))
+    rule, key = current_rule(data["pending"]), int(data["key"], 16)
+    state = BanditState(learner, rule, arms, key, data["rounds"], ledger, orphans, window)
+    state.latest = float(data.get("latest", 0.0))
     state.missing_zeros = MissingZeros(*data["reporting"])
     pending = state.pending
     for saved_arm in data["arms"]:
         pending.restore(saved_arm["slot"], saved_arm["pulls"])
     pending.total, pending.number = float(data["rewards"][0]), data["rewards"][1]
     for saved_entry in data["decisions"]:
-        entry = Entry.restored(saved_entry)
+        entry = Entry(*saved_entry)
         ledger.add(entry)
-        if entry.reward is None:
-            pending.decided(entry.slot)
+        pending.decided(entry.slot)
+    for key, slot, _, _, reward, _, expired in data.get("early", ()):
+        learner.learn(state.rounds, slot, float(reward))
+        if isinstance(key, str):
+            ledger.closed.add(key, None if expired else float(reward))
     return state
 
 
@@ -147,15 +150,21 @@ def _checked(state: Any) -> dict[str, Any]:
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise InvalidValueError("state", f"be what Bandit.get_state returned (format {FORMAT!r})", state)
     version = state.get("version")
-    if version not in {3, VERSION}:
-        raise InvalidValueError("state version", f"be 3 or {VERSION}, those that can be read", version)
+    if version not in {3, 4, VERSION}:
+        raise InvalidValueError("state version", f"be 3, 4 or {VERSION}, those that can be read", version)
     try:
         intact = state.get("digest") == _digest(state)
     except (TypeError, ValueError):
         intact = False
     if not intact:
         raise InvalidValueError("state", "be complete and unedited", state, got="one whose digest does not match its content")
-    return _from_version_3(state) if version == 3 else state
+    return _from_version_4(_from_version_3(state) if version == 3 else state) if version < VERSION else state
+
+
+def _from_version_4(state: dict[str, Any]) -> dict[str, Any]:
+    """Convert from version 4, in which a reward could wait for those of older decisions of the same arm ("early")."""
+    decisions = [each[:4] for each in state["decisions"] if each[4] is None]
+    return {**state, "decisions": decisions, "early": [each for each in state["decisions"] if each[4] is not None]}
 
 
 def _from_version_3(state: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from rotting.kernels.random_numbers import derive_key
 from rotting.live.arms import Arm, Arms, Complement, restore_arm
 from rotting.live.choosing import Chooser
 from rotting.live.decisions import Key, Outcome
+from rotting.live.durations import Duration, seconds_in
 from rotting.live.events import Event, check_event, learned_many
 from rotting.live.explanations import ArmExplanation
 from rotting.live.learner import Learner
@@ -25,10 +26,13 @@ from rotting.live.ledger import Entry, Ledger, Orphans
 from rotting.live.missing_zeros import MissingZeros
 from rotting.live.pages import Page
 from rotting.live.pending_decisions import PendingDecisions
+from rotting.live.reward_rule import RewardRule
 from rotting.policy import Policy
 
 PendingRule = Literal["shrink", "ignore"]
 MAX_PENDING = 10_000
+REVISION = 2
+"""Changes whenever the same events make another state. 1: the rewards of an arm were learned in the order of its decisions."""
 
 
 def check_learner(policy: object) -> None:
@@ -37,6 +41,23 @@ def check_learner(policy: object) -> None:
         raise InvalidTypeError("policy", "be a policy such as EffRAWUCB(alpha=1.4)", policy)
     if policy.sees_means:
         raise InvalidTypeError("policy", "be a learner", policy, hint=", which needs the true means; use it in simulate")
+
+
+class RewardWindow(NamedTuple):
+    """How long a decision waits for its reward, and the reward that it gets if none comes."""
+
+    seconds: float
+    missing: float | None  # None: the decision does not count
+
+    @classmethod
+    def checked(cls, policy: Policy, reward_window: Duration | None, missing: float | None) -> "RewardWindow | None":
+        """Return the reward window of these arguments of `Bandit`; None if there is none."""
+        if reward_window is None:
+            if missing != 0.0:
+                raise InvalidValueError("missing", "be given with reward_window only", missing)
+            return None
+        value = None if missing is None else RewardRule(policy).check(missing, "missing")
+        return cls(seconds_in("reward_window", reward_window), value)
 
 
 class Redecision(NamedTuple):
@@ -69,11 +90,15 @@ class BanditState(Generic[Arm]):
         rounds: int,
         ledger: Ledger,
         orphans: Orphans,
+        window: RewardWindow | None = None,
     ) -> None:
         self.policy, self.learner, self.pending_rule = learner.policy, learner, pending_rule
         self.arms, self.key, self.rounds, self.ledger, self.orphans = arms, key, rounds, ledger, orphans
+        self.window = window
+        self.latest = 0.0
+        """With a reward window, the time of the latest decision."""
         self.pending = PendingDecisions(learner, pending_rule == "shrink")
-        self.chooser = Chooser(learner, self.pending, ledger.early_rewards)
+        self.chooser = Chooser(learner, self.pending)
         self.max_rounds = sys.maxsize if self.policy.max_rounds is None else self.policy.max_rounds
         self.missing_zeros = MissingZeros()
         self.events: list[Event] | None = None
@@ -90,6 +115,8 @@ class BanditState(Generic[Arm]):
         seed: int = 0,
         pending: PendingRule = "shrink",
         max_pending: int = MAX_PENDING,
+        reward_window: Duration | None = None,
+        missing: float | None = 0.0,
         compile: CompileMode = "auto",  # noqa: A002 (as users call it)
     ) -> "BanditState[Arm]":
         """Return the state before the first event; the arguments are those of `Bandit`."""
@@ -100,12 +127,15 @@ class BanditState(Generic[Arm]):
         key = derive_key(nonnegative_int("seed", seed), "policy")
         ledger = Ledger(positive_int("max_pending", max_pending))
         learner = Learner.new(policy, len(names.names), compile)
-        return cls(learner, pending, names, key, 0, ledger, Orphans(ledger.max_pending))
+        window = RewardWindow.checked(policy, reward_window, missing)
+        state = cls(learner, pending, names, key, 0, ledger, Orphans(ledger.max_pending), window)
+        state.missing_zeros.done = window is not None
+        return state
 
     @property
     def n_pending(self) -> int:
-        """The number of decisions without a reward."""
-        return len(self.ledger.entries) - self.ledger.early
+        """The number of decisions that are not settled."""
+        return len(self.ledger.entries)
 
     def apply(self, event: Event) -> Redecision | None:
         """Apply a recorded event. For a decision, return its arm and the one that the policy chooses today, for `verify`.
@@ -123,11 +153,13 @@ class BanditState(Generic[Arm]):
         if kind in {"rewarded", "cancelled", "expired"}:
             entry = self.ledger.find_open(data["id"])
             if entry is None:
-                raise InvalidValueError("event", "be about an open decision", event)
+                raise InvalidValueError("event", "be about a pending decision without a reward", event)
             if kind == "rewarded":
                 self.reward(entry.key, data["reward"])
             else:
                 self.end(entry, kind, data.get("reward"))
+        elif kind == "settled":
+            self.settle(data["round"], data["missing"])
         elif kind == "learned_many":
             arms = [restore_arm(arm) for arm in data["arms"]]
             propensities = None if data["propensities"] is None else np.array(data["propensities"], np.float64)
@@ -148,12 +180,13 @@ class BanditState(Generic[Arm]):
         arms, without = (None if each is None else map(restore_arm, each) for each in (data["arms"], data["without"]))
         among, slot = self.arms.available(arms, without), self.arms.known(arm)
         if self.ledger.is_full:
-            self._expire_oldest(None)
+            self._end_oldest(None)
         chosen, _, _ = self.chooser.choose(t, self.key, among, False)
         if propensity is None and self.learner.uses_propensity:
             propensity = 1.0
         self.rounds = t
-        self.ledger.add(Entry(data["id"], slot, t, propensity))
+        self.ledger.add(Entry(data["id"], slot, t, propensity, data.get("time")))
+        self.latest = data.get("time", self.latest)
         self.pending.decided(slot)
         self._record("decided", **data)
         return Redecision(arm, self.arms.names[chosen])
@@ -166,57 +199,62 @@ class BanditState(Generic[Arm]):
         hint = "; rotting.doubling(policy) plays without a horizon"
         raise InvalidValueError("round", rule, rounds, got=f"round {rounds}", hint=hint)
 
-    def decide(self, among: Ints | Complement | Page, key: Key, explained: bool) -> tuple[Entry, ArmExplanation | None]:
-        """Choose one of the slots `among`; `explained`: with its propensity and the reason."""
+    def decide(
+        self, among: Ints | Complement | Page, key: Key, explained: bool, now: float
+    ) -> tuple[Entry, ArmExplanation | None]:
+        """Choose one of the slots `among` at the time `now`; `explained`: with its propensity and the reason."""
         ledger, t = self.ledger, self.rounds + 1
         if t > self.max_rounds:
             self.refuse_round(t)
         if len(ledger.entries) >= ledger.max_pending:
-            self._expire_oldest(among if type(among) is Page else None)
+            self._end_oldest(among if type(among) is Page else None)
         slot, propensity, reason = self.chooser.choose(t, self.key, among, explained)
-        entry = Entry(key, slot, t, propensity)
+        entry = Entry(key, slot, t, propensity, now)
         self.rounds = t
         ledger.add(entry)
         self.pending.decided(slot)
+        if self.window is not None:
+            self.latest = now
         if self.events is not None:
             arms, without = among.describe(self.arms) if type(among) is Page else self.arms.describe(among)
             made: Event = {"event": "decided", "id": key, "round": t, "arm": self.arms.names[slot]}
-            self.events.append({**made, "arms": arms, "without": without, "propensity": propensity})
+            made |= {"arms": arms, "without": without, "propensity": propensity}
+            self.events.append(made if self.window is None else {**made, "time": now})
         return entry, reason
 
-    def _expire_oldest(self, page: Page | None) -> None:
-        """Expire the oldest decision, to make room for a new one."""
-        early = self.ledger.early
-        while self.ledger.is_full:
-            oldest: Entry = self.ledger.oldest()  # type: ignore[assignment]
+    def _end_oldest(self, page: Page | None) -> None:
+        """Expire the oldest decision, to make room for a new one; with a reward window, close its window."""
+        oldest: Entry = self.ledger.oldest()  # type: ignore[assignment]
+        ended = [oldest.slot]
+        if self.window is None:
             self.end(oldest, "expired", None)
-            if page is not None:
-                page.recount(oldest.slot)
+        else:
+            ended += self.settle(oldest.round, self.window.missing)
+        if page is not None:
+            for slot in ended:
+                page.recount(slot)
         if not self._warned_full:
             self._warned_full = True
-            waiting = f", and {early} rewards wait for those of older decisions of the same arm" if early else ""
             self.warnings.append(
-                f"max_pending reached: {self.ledger.max_pending - early} decisions have no reward yet{waiting}; each new "
-                f"decision now expires the oldest one"
+                f"max_pending reached: {self.ledger.max_pending} decisions have no reward yet; each new decision now expires "
+                f"the oldest one"
             )
 
     def reward(self, key: Key, value: float) -> Outcome:
-        """Learn the reward of an open decision: now or, if older decisions of its arm have none yet, after theirs."""
-        ledger, learner = self.ledger, self.learner
+        """Learn the reward of a pending decision; with a reward window, keep it until the window closes."""
+        ledger = self.ledger
         entry = ledger.entries.get(key)
         if entry is None or entry.reward is not None:
             return ledger.outcome_if_not_open(key, value)
-        slot = entry.slot
-        if slot in ledger.single or learner.uses_propensity or ledger.is_first(entry):
-            learner.learn(self.rounds, slot, value, entry.propensity)
+        if self.window is None:
+            self.learner.learn(self.rounds, entry.slot, value, entry.propensity)
             ledger.close(entry, value)
+            self.pending.learned(entry.slot, value, True)
         else:
-            ledger.hold(entry, value, self.rounds)
-        self.pending.learned(slot, value, True)
+            ledger.hold(entry, value)
+            self._settle_rewarded()
         if self.events is not None:
             self.events.append({"event": "rewarded", "id": key, "reward": value})
-        if ledger.early:
-            self._settle(slot)
         if not self.missing_zeros.done:
             delay, by_id = self.rounds - entry.round, type(key) is str
             if self.missing_zeros.add_reward(value, delay, by_id, self.n_pending):
@@ -226,33 +264,52 @@ class BanditState(Generic[Arm]):
                 )
         return "applied"
 
-    def _settle(self, slot: int) -> None:
-        """Learn the early rewards of a slot whose turn has come."""
-        ledger = self.ledger
-        while ledger.early:
-            entry = ledger.first(slot)
-            if entry is None or entry.reward is None:
-                return
-            self.learner.learn(self.rounds, slot, entry.reward)
-            ledger.close(entry, entry.final_reward)
-
     def end(self, entry: Entry, event: str, value: float | None) -> None:
-        """End an open decision (`event`: "cancelled" or "expired") without its reward; learn `value` instead unless None."""
-        slot, ledger = entry.slot, self.ledger
-        if value is not None:
-            if self.learner.uses_propensity or ledger.is_first(entry):
-                self.learner.learn(self.rounds, slot, value, entry.propensity)
-                ledger.close(entry, None)
-            else:
-                ledger.hold(entry, value, self.rounds, expired=True)
+        """End a pending decision (`event`: "cancelled" or "expired") without its reward; learn `value` instead unless None."""
+        slot = entry.slot
+        if value is None:
+            self.pending.ended(slot)
+        else:
+            self.learner.learn(self.rounds, slot, value, entry.propensity)
             self.pending.learned(slot, value, True)
             self.missing_zeros.done = self.missing_zeros.done or value == 0.0
-        else:
-            ledger.close(entry, None)
-            self.pending.ended(slot)
+        self.ledger.close(entry, None)
         self._record(event, id=entry.key, **({"reward": value} if event == "expired" else {}))
-        if ledger.early:
-            self._settle(slot)
+        self._settle_rewarded()
+
+    def settle(self, last: int, missing: float | None) -> list[int]:
+        """Settle all decisions up to round `last`: learn the reward that each of them has, or `missing` unless None.
+
+        Returns the slots of the decisions after them that settle now, too.
+        """
+        for entry in list(self.ledger.until(last)):
+            self._settle(entry, missing)
+        self._record("settled", round=last, missing=missing)
+        return self._settle_rewarded()
+
+    def _settle(self, entry: Entry, missing: float | None) -> None:
+        value = missing if entry.reward is None else entry.reward
+        if value is None:
+            self.pending.ended(entry.slot)
+        else:
+            self.learner.learn(self.rounds, entry.slot, value, entry.propensity)
+            self.pending.learned(entry.slot, value, True)
+        self.ledger.close(entry, entry.reward)
+
+    def _settle_rewarded(self) -> list[int]:
+        """Settle the oldest decisions as long as they have a reward, and return their slots.
+
+        So rewards that are reported at once are learned at once. No event is needed, since this follows from the others.
+        """
+        slots: list[int] = []
+        while self.window is not None and (oldest := self.ledger.oldest()) is not None and oldest.reward is not None:
+            self._settle(oldest, None)
+            slots.append(oldest.slot)
+        return slots
+
+    def closed_by(self, now: float) -> list[Entry]:
+        """Return the decisions whose reward window has closed, oldest first."""
+        return [] if self.window is None else list(self.ledger.made_until(now - self.window.seconds, now))
 
     # --- Rewards without a decision ---------------------------------------------------------------------------------------
 
@@ -266,7 +323,7 @@ class BanditState(Generic[Arm]):
             self.refuse_round(rounds)
         propensity = None
         if uses_propensity:  # computed on copies, since a choice changes the state
-            chances = self.pending.copy().probabilities(self.chooser.trial(), rounds, self.key, self.arms.slots)
+            chances = self.pending.copy().probabilities(self.learner.copy(), rounds, self.key, self.arms.slots)
             propensity = float(chances[np.searchsorted(self.arms.slots, slot)])
         self.learner.learn(rounds, slot, value, propensity)
         self.rounds = rounds
@@ -342,3 +399,4 @@ class BanditState(Generic[Arm]):
         self.learner.forget(slot)
         self.learner.set_present(self.arms.slots)
         self.pending.forget(slot)
+        self._settle_rewarded()

@@ -1,9 +1,10 @@
 """The methods of a bandit that change nothing."""
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
@@ -19,9 +20,14 @@ from rotting.live.reward_rule import RewardRule
 from rotting.live.saved_state import StateParts
 from rotting.policy import Policy
 
+if TYPE_CHECKING:
+    from rotting.live.ledger import Entry
+
 
 class BanditView(Generic[Arm]):
     """The methods of a bandit that only read its state. They may be called from several threads.
+
+    With a reward window, they show the state of the last call that changed the bandit: only such calls settle decisions.
 
     Args:
         guard: the state, and the lock for it.
@@ -50,7 +56,7 @@ class BanditView(Generic[Arm]):
 
     @property
     def pending(self) -> int:
-        """The number of decisions without a reward."""
+        """The number of decisions without a reward; with a reward window, of those whose window is open."""
         return self._state.n_pending
 
     @property
@@ -111,10 +117,14 @@ class BanditView(Generic[Arm]):
         number = positive_int("count", count)
         with self._guard.lock:
             among, state = self._available_for(number, arms, without), self._state
-            free = state.ledger.max_pending - len(state.ledger.entries)
-            expiries = state.ledger.next_to_expire(number - free) if number > free else []
-            names = state.arms.names.copy()
-            copies = Preview(state.chooser.copy(), state.key, state.rounds, names, free, expiries)
+            window, ledger = state.window, state.ledger
+            closed = len(state.closed_by(max(self._guard.clock(), state.latest)))
+            free = ledger.max_pending - state.n_pending
+            oldest: Iterable[Entry] = ()
+            if closed or number > free:
+                oldest = ledger.entries.values() if window is not None else ledger.next_to_end(number - free)
+            missing, names = None if window is None else window.missing, state.arms.names.copy()
+            copies = Preview(state.chooser.copy(), state.key, state.rounds, names, missing, closed, free, deque(oldest))
         return copies.decisions(among, number)
 
     def propensities(self, arms: Iterable[Arm] | None = None) -> dict[Arm, float]:
@@ -133,7 +143,7 @@ class BanditView(Generic[Arm]):
         with self._guard.lock:
             state = self._state
             available, t = to_slots(state.arms.available(arms)), state.rounds + 1
-            trial, pending = state.chooser.trial(), state.pending.copy()  # copies, since a choice changes the state
+            trial, pending = state.learner.copy(), state.pending.copy()  # copies, since a choice changes the state
             names = [state.arms.names[slot] for slot in available]
         out = pending.probabilities(trial, t, state.key, available)
         return dict(zip(names, out.tolist(), strict=True))
@@ -154,7 +164,7 @@ class BanditView(Generic[Arm]):
         with self._guard.lock:
             state = self._state
             slots, t = state.arms.slots, state.rounds + 1
-            trial, pending = state.chooser.trial(), state.pending  # a copy, since explaining may change the state
+            trial, pending = state.learner.copy(), state.pending  # a copy, since explaining may change the state
             rows = [(state.arms.names[i], int(i), pending.rewards[i], pending.pending[i]) for i in slots]
         explanation: Explanation[Arm] = Explanation()
         for arm, slot, *counts in rows:

@@ -71,7 +71,8 @@ class BanditHandlers:
         arms = given.pop("arms", known.get("arms"))
         if arms is None:
             raise InvalidValueError("arms", "be the names of the arms, or like must be given", None, got="neither")
-        options: dict[str, Any] = {name: known[name] for name in ("seed", "pending", "max_pending") if name in known}
+        names = ("seed", "pending", "max_pending", "reward_window", "missing")
+        options: dict[str, Any] = {name: known[name] for name in names if name in known}
         defaults = {"seed": 0, "pending": "shrink", "max_pending": MAX_PENDING}
         return {**defaults, **options, **given, "policy": policy, "arms": arms}
 
@@ -164,6 +165,8 @@ def _show(hosted: Hosted, meta: Payload, status: int) -> Response:
         bandit.pending,
         list(bandit.arms),
         hosted.retired,
+        meta.get("reward_window"),
+        meta.get("missing"),
     )
     return Response(m.encode(body), status, ((b"etag", _revision(hosted)),))
 

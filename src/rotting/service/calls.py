@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.live.decisions import Decision, Outcome, id_of
+from rotting.live.durations import Duration, seconds_in
 from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.policy import Policy
 from rotting.service.retries import Call, ClientRequest, field
@@ -186,6 +187,8 @@ class ServiceMethods:
         seed: int | None = None,
         pending: Literal["shrink", "ignore"] | None = None,
         max_pending: int | None = None,
+        reward_window: Duration | None = None,
+        missing: float | None = 0.0,
     ) -> Call[None]:
         """Create a bandit with the arguments of `rotting.Bandit`.
 
@@ -199,6 +202,8 @@ class ServiceMethods:
             seed: as for `Bandit`.
             pending: as for `Bandit`.
             max_pending: as for `Bandit`.
+            reward_window: as for `Bandit`.
+            missing: as for `Bandit`, with a `reward_window`.
         """
         if policy is not None and not isinstance(policy, Policy):
             raise InvalidTypeError("policy", "be a policy such as rotting.UCB1()", policy)
@@ -211,6 +216,10 @@ class ServiceMethods:
             "max_pending": max_pending,
         }
         body = {key: value for key, value in arguments.items() if value is not None}
+        if reward_window is not None:
+            body |= {"reward_window": seconds_in("reward_window", reward_window), "missing": missing}
+        elif missing != 0.0:
+            raise InvalidValueError("missing", "be given with reward_window only", missing)
         return _call("PUT", f"/v1/bandits/{_segment('name', name)}", _parse_nothing, body)
 
     @method
@@ -298,13 +307,16 @@ class BanditMethods:
         older_than_rounds: int | None = None,
         missing: float | Literal["drop"] = "drop",
         limit: int | None = None,
+        older_than: Duration | None = None,
     ) -> Call[Outcome | int]:
-        """Expire a decision that will get no reward, or all decisions older than some rounds, as `Bandit.expire`.
+        """Expire a decision that will get no reward, or all decisions of a certain age, as `Bandit.expire`.
 
         A service expires at most 10,000 old decisions per request. The client repeats the request until none are left and
         returns the sum; decisions whose response was lost are not counted. After an error, call the method again to go on.
         """
-        body = {"ids": None, "older_than_rounds": older_than_rounds, "missing": missing}
+        body: dict[str, Any] = {"ids": None, "older_than_rounds": older_than_rounds, "missing": missing}
+        if older_than is not None:
+            body["older_than"] = seconds_in("older_than", older_than)
         if id is None:
             return self._expire_older(body, limit, expired_before=0)
         return self._post("expirations", _parse_outcome, {**body, "ids": [id_of(id)]})

@@ -117,16 +117,17 @@ class DecisionHandlers:
     async def expire(self, request: Request) -> Response:
         """Expire decisions that will get no reward."""
         hosted, wanted = await self._bandits.get_active(request.parameters["name"]), request.body
-        if (wanted.ids is None) == (wanted.older_than_rounds is None):
-            raise InvalidValueError("ids", "be given, or older_than_rounds", None, got="both or none")
+        ways = [each for each in (wanted.ids, wanted.older_than_rounds, wanted.older_than) if each is not None]
+        if len(ways) != 1:
+            raise InvalidValueError("ids", "be given, or older_than_rounds or older_than", None, got="several or none")
         bandit, missing = hosted.bandit, wanted.missing
         if missing != "drop":
             _check_range(hosted, missing, "missing")
         if wanted.ids is None:
-            limit = wanted.limit
+            limit, age = wanted.limit, {"older_than_rounds": wanted.older_than_rounds, "older_than": wanted.older_than}
             ended = await self._bandits.change(
                 hosted,
-                lambda: bandit.expire(older_than_rounds=wanted.older_than_rounds, missing=missing, limit=limit),
+                lambda: bandit.expire(**age, missing=missing, limit=limit),
                 heavy=bandit.pending > _MANY_DECISIONS,
             )
             return Response(m.encode(m.ExpirationResponse([], ended, ended == limit)))

@@ -22,6 +22,7 @@ _Id = Annotated[str, Meta(min_length=1, max_length=100)]
 _Ids = Annotated[list[_Id], Meta(min_length=1, max_length=MAX_COUNT)]
 _IdempotencyKey = Annotated[str, Meta(min_length=1, max_length=200)]
 _Reward = Annotated[float, Meta(ge=-1e100, le=1e100)]
+_Duration = Annotated[str, Meta(max_length=50)] | Annotated[float, Meta(gt=0.0, le=1e12)]
 
 
 # --- Bandits ------------------------------------------------------------------------------------------------------------------
@@ -39,6 +40,10 @@ class NewBandit(Struct, forbid_unknown_fields=True):
     pending: Literal["shrink", "ignore"] | UnsetType = UNSET  # whether pending decisions shrink the width of an arm's index
     max_pending: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
     """The most decisions that may be pending; each further decision expires the oldest one."""
+    reward_window: _Duration | UnsetType | None = UNSET
+    """How long a decision waits for its reward, such as `30min`, `2h`, `1d`, or a number of seconds; null for no window."""
+    missing: _Reward | UnsetType | None = UNSET
+    """The reward of a decision whose window closes without one, 0 by default; null if such a decision does not count."""
 
 
 class BanditResponse(Struct):
@@ -55,6 +60,8 @@ class BanditResponse(Struct):
     pending: int
     arms: list[Any]  # the arms that can be chosen
     retired: list[Any]  # the arms that were removed but whose rewards are kept
+    reward_window: float | None  # in seconds; null if rewards are learned when they come
+    missing: float | None  # the reward of a decision whose window closes without one; null if there is none
 
 
 class BanditRow(Struct):
@@ -154,12 +161,13 @@ class CancellationRequest(Struct, forbid_unknown_fields=True):
 
 
 class ExpirationRequest(Struct, forbid_unknown_fields=True):
-    """Decisions that were shown and will get no reward: those with these `ids`, or all older than some rounds."""
+    """Decisions that were shown and will get no reward: those with these `ids`, or all of a certain age."""
 
     ids: _Ids | None = None
     older_than_rounds: Annotated[int, Meta(ge=0, le=2**53)] | None = None
     missing: Literal["drop"] | _Reward = "drop"  # `drop` learns nothing; a number is learned as the reward
     limit: Annotated[int, Meta(ge=1, le=MAX_EXPIRED)] = MAX_EXPIRED  # the most decisions to expire by age, the oldest first
+    older_than: _Duration | None = None  # an age such as `1h`, or a number of seconds
 
 
 class ExpirationResponse(Struct):
@@ -167,7 +175,7 @@ class ExpirationResponse(Struct):
 
     results: list[DecisionOutcome]
     expired: int
-    more: bool = False  # whether decisions older than `older_than_rounds` may be left: send the same request again
+    more: bool = False  # whether decisions of this age may be left: send the same request again
 
 
 # --- Arms ---------------------------------------------------------------------------------------------------------------------

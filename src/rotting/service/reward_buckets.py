@@ -44,6 +44,7 @@ class _CountedEvent(msgspec.Struct, gc=False):
     propensity: float | None = None
     arms: msgspec.Raw = _NULL  # not decoded: it only matters whether these two are null
     without: msgspec.Raw = _NULL
+    missing: float | None = None
 
 
 _decode = msgspec.json.Decoder(_CountedEvent).decode
@@ -143,7 +144,7 @@ class RewardBuckets:
         self.lock = threading.Lock()
         self._last: _CountedEvent | None = None
         self._numbers: dict[Hashable, int] = {}  # positions of arms in `arms`
-        self._pending: dict[Key, tuple[int, int]] = {}  # arm and round of each decision without a reward
+        self._pending: OrderedDict[Key, tuple[int, int]] = OrderedDict()  # arm and round of each decision without a reward
         self._cells = 0
 
     @property
@@ -175,6 +176,13 @@ class RewardBuckets:
             self._add_reward(*self._pending.pop(event.id), event.reward)
         elif kind in {"cancelled", "expired"}:
             self._add_lost(*self._pending.pop(event.id))
+        elif kind == "settled":
+            while self._pending and next(iter(self._pending.values()))[1] <= event.round:
+                _, place = self._pending.popitem(last=False)
+                if event.missing is None:
+                    self._add_lost(*place)
+                else:
+                    self._add_reward(*place, event.missing)
         elif kind == "learned" and event.reward is not None:
             self._learn(event.arm, event.reward)
         elif kind == "learned_many":

@@ -10,9 +10,10 @@ from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidValueError, RottingError, StoreFailedError
 from rotting.live.arms import Arm, check_iterable, restore_arm
 from rotting.live.bandit import Bandit
+from rotting.live.durations import Duration
 from rotting.live.processes import Guard
 from rotting.live.saved_state import StateParts
-from rotting.live.state import BanditState
+from rotting.live.state import BanditState, RewardWindow
 from rotting.live.view import BanditView
 from rotting.policy import Policy
 from rotting.store.protocol import Durability, Payload, Store
@@ -99,6 +100,8 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
     max_pending: int | None = None,
     name: str = "bandit",
     durability: Durability = "disk",
+    reward_window: Duration | None = None,
+    missing: float | None = 0.0,
     compile: CompileMode = "auto",  # noqa: A002 - as for `Bandit`
 ) -> DurableBandit[Arm]:
     """Create a durable bandit, or resume the one that the file holds.
@@ -120,6 +123,8 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
         name: which bandit of the store.
         durability: what is safe when a method returns. "disk": its changes survive a power cut; "os": they survive the process;
             "memory": they are written with later changes, and the last ones may be lost with the process.
+        reward_window: as for `Bandit`. Times are saved with the decisions, so that windows also close after a restart.
+        missing: as for `Bandit`, with a `reward_window`.
         compile: as for `Bandit`.
 
     Example:
@@ -140,7 +145,9 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
     store = SQLiteStore(path, durability=durability)
     try:
         given = {"seed": seed, "pending": pending, "max_pending": max_pending}
-        options = {key: value for key, value in given.items() if value is not None}
+        options: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+        if reward_window is not None or missing != 0.0:
+            options |= {"reward_window": reward_window, "missing": missing}
         return open_in(store, name, policy, arms, compile, **options)
     except BaseException:
         store.close()
@@ -183,6 +190,10 @@ def _check_same(
     present = [state.arms.names[slot] for slot in state.arms.slots]
     if arms is not None and arms not in ([restore_arm(arm) for arm in meta["arms"]], present):
         raise InvalidValueError("arms", "be those that the bandit was made with, or has now", arms, hint="; see add_arm")
-    for key, value in options.items():
-        if value != meta[key]:
-            raise InvalidValueError(key, f"be that of the store, {meta[key]!r}", value)
+    window = RewardWindow.checked(state.policy, options.get("reward_window"), options.get("missing", 0.0))
+    if window is not None and window != state.window:
+        rule = "be those of the store, " + ("none" if state.window is None else repr(tuple(state.window)))
+        raise InvalidValueError("reward_window and missing", rule, tuple(window))
+    for key in ("seed", "pending", "max_pending"):
+        if options.get(key, meta[key]) != meta[key]:
+            raise InvalidValueError(key, f"be that of the store, {meta[key]!r}", options[key])

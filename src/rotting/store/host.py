@@ -23,7 +23,7 @@ from rotting.engines.tiers import CompileMode
 from rotting.errors import RottingError, StoreError, StoreFailedError, StoreFullError
 from rotting.live.arms import restore_arm
 from rotting.live.saved_state import StateParts
-from rotting.live.state import BanditState
+from rotting.live.state import BanditState, RewardWindow
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
 from rotting.store.event_reader import Contents
@@ -216,7 +216,9 @@ class Host:
         """Return whether a bandit was made with these arguments."""
         meta = self.metas[name]
         same = policy == policy_from_json(meta["policy"]) and arms == [restore_arm(arm) for arm in meta["arms"]]
-        return same and all(meta[key] == value for key, value in options.items())
+        window = RewardWindow.checked(policy, options.get("reward_window"), options.get("missing", 0.0))
+        same = same and window == RewardWindow.checked(policy, meta.get("reward_window"), meta.get("missing", 0.0))
+        return same and all(meta[key] == options[key] for key in ("seed", "pending", "max_pending") if key in options)
 
     def check_current(self, hosted: Hosted) -> None:
         """Raise a `StoreError` if a bandit was dropped: it must not be used any more."""

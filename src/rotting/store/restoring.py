@@ -23,12 +23,14 @@ _log = logging.getLogger("rotting.store")
 
 def describe(state: BanditState, seed: int) -> Payload:
     """Return the description of a new bandit, from which `initial_state` makes its state."""
+    window = {} if state.window is None else {"reward_window": state.window.seconds, "missing": state.window.missing}
     return {
         "policy": state.policy.to_json(),
         "arms": [state.arms.names[slot] for slot in state.arms.slots],
         "seed": seed,
         "pending": state.pending_rule,
         "max_pending": state.ledger.max_pending,
+        **window,
         **Writer.of(state.policy).to_json(),
     }
 
@@ -42,7 +44,9 @@ def initial_state(meta: Payload, compile: CompileMode = "auto") -> BanditState: 
     """Return the state of a bandit before its first event."""
     arms = [restore_arm(arm) for arm in meta["arms"]]
     pending = current_rule(meta["pending"])
-    return BanditState.new(policy_from_json(meta["policy"]), arms, meta["seed"], pending, meta["max_pending"], compile)
+    window = {key: meta[key] for key in ("reward_window", "missing") if key in meta}
+    policy = policy_from_json(meta["policy"])
+    return BanditState.new(policy, arms, meta["seed"], pending, meta["max_pending"], **window, compile=compile)
 
 
 class Resumed(NamedTuple):
@@ -80,7 +84,8 @@ def snapshot_is_due(state: BanditState, unsaved: int) -> bool:
     if unsaved < limits.SNAPSHOT_EVENTS:
         return False
     size: int = sum(array.nbytes for array in arrays(state.learner.state))
-    return unsaved >= limits.SNAPSHOT_EVENTS * min(limits.FEWEST_SNAPSHOTS, max(1.0, size / limits.SNAPSHOT_BYTES))
+    events = limits.SNAPSHOT_EVENTS * min(limits.FEWEST_SNAPSHOTS, max(1.0, size / limits.SNAPSHOT_BYTES))
+    return unsaved >= max(events, state.ledger.size)
 
 
 def _apply_events(state: BanditState, store: Store, name: str, after: int) -> Resumed:

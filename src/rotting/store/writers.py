@@ -1,4 +1,4 @@
-"""Records which version of the library, and which code of a policy, wrote the events of a bandit.
+"""Records which version of the library, and which code, wrote the events of a bandit.
 
 The description of a bandit names its first writer. If a later writer differs from the one before, a note that names it precedes
 its first event. Logs of earlier versions have neither: their writer is unknown until the first note.
@@ -12,13 +12,16 @@ from typing import Any, ClassVar
 from rotting.common.version import __version__
 from rotting.errors import KernelError
 from rotting.kernels.binding import digest
+from rotting.live.state import REVISION
 from rotting.policy import Kernel, Policy
 from rotting.store.protocol import Payload, Store
 
 
 @dataclass(frozen=True)
 class Writer:
-    """A version of the library and a digest of the code of a policy. The digest also depends on the version of Python.
+    """A version of the library, and a digest of the code of a policy and of the revision of the rules of learning.
+
+    The digest also depends on the version of Python.
 
     Example:
         >>> print(Writer("0.1.0", "8c3f"))
@@ -55,8 +58,8 @@ class Writer:
 
 @lru_cache(maxsize=1_000)
 def _code(kernel: Kernel) -> str:
-    """Return a digest of all functions of a policy."""
-    parts = [_digest(getattr(kernel, field.name)) for field in fields(kernel)]
+    """Return a digest of all functions of a policy, and of the rules by which events make a state."""
+    parts = [str(REVISION), *(_digest(getattr(kernel, field.name)) for field in fields(kernel))]
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
 

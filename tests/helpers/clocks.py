@@ -1,0 +1,13 @@
+"""A clock that tests turn by hand."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class HandClock:
+    """Tells the time that it was set to."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
