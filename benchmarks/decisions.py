@@ -137,7 +137,7 @@ def deciding(policy: rotting.Policy) -> Callable[[int], Live]:
             nonlocal asked
             decision = decide()
             asked = decision.id
-            return decision.arm  # type: ignore[return-value]
+            return decision.arm
 
         return pull, lambda arm, value: reward(asked, value)
 

@@ -119,7 +119,7 @@ def _shares(folder: Path, repeats: int) -> dict[str, float]:
     def speak() -> None:
         for _ in range(_BATCH):
             messages.encode({"decisions": [decision_json(decision)]})
-        messages.encode(messages.ResultsResponse([messages.Result(each.id, "applied") for each in decode(rewards)]))
+        messages.encode(messages.ResultsResponse([messages.DecisionOutcome(each.id, "applied") for each in decode(rewards)]))
 
     host = Host(folder / "shares.rot")
     hosted = host.adopt(host.make("songs", rotting.EffRAWUCB(sigma=0.5), _BANDIT["arms"]))

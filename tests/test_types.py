@@ -18,7 +18,7 @@ import rotting
 from rotting.common.rules import Option
 from rotting.policy import Policy
 from rotting.registry import list_policies
-from tests.helpers.required import absent
+from tests.helpers.required import skip_or_fail
 
 ROOT = Path(__file__).parent.parent
 POLICIES = [each for each in list_policies() if each.__module__.startswith("rotting.policies.")]
@@ -46,6 +46,30 @@ problem = rotting.problems.two_arms(L=0.3, horizon=1_000)
 result = rotting.simulate([*policies, policy], problem, runs=10)
 assert_type(result.regret, Floats)
 bandit = rotting.Bandit(rotting.UCB1(), arms=["a", "b"])
+assert_type(bandit, rotting.Bandit[str])
+assert_type(bandit.pull(), str)
+assert_type(bandit.decide(), rotting.Decision[str])
+assert_type(bandit.decide(count=2, without=("a",))[0].arm, str)
+assert_type(bandit.preview(), tuple[rotting.Decision[str], ...])
+assert_type(bandit.arms, tuple[str, ...])
+assert_type(bandit.propensities(), dict[str, float])
+assert_type(rotting.Bandit(rotting.UCB1(), arms=range(3)).pull(), int)
+assert_type(rotting.open("store.rot", rotting.UCB1(), arms=["a", "b"]).decide().arm, str)
+resumed: rotting.Bandit[str] = rotting.Bandit.from_state(bandit.get_state())
+reopened: rotting.Bandit[int] = rotting.open("store.rot")
+for arm, explanation in bandit.explain().items():
+    assert_type(arm, str)
+    bandit.update(arm, explanation.mean)
+
+
+def play(bandit: rotting.Bandit) -> rotting.Decision:
+    """Take any bandit, whatever its arms are."""
+    decision = bandit.decide()
+    bandit.reward(decision, 1.0)
+    return decision
+
+
+assert_type(play(resumed).id, str)
 noise: Noise = rotting.Gaussian(0.5)
 check_noise(noise)
 rotting.check_policy(policy)
@@ -66,6 +90,11 @@ rotting.CUSUMUCB.from_breakpoints(T=1_000, breakpoints=2)  # wrong
 rotting.UCB1().sigma = 2.0  # wrong
 rotting.simulate(policy, problem, rnus=10)  # wrong
 rotting.check_noise(policy)  # wrong
+bandit.update(1, 1.0)  # wrong
+bandit.decide(without=[1])  # wrong
+bandit.add_arm(("a", 1))  # wrong
+number: int = bandit.pull()  # wrong
+rotting.Bandit(rotting.UCB1(), arms=[["a"]])  # wrong
 '''.lstrip()
 
 WRONG = [number for number, line in enumerate(USER.splitlines(), start=1) if line.endswith("# wrong")]
@@ -116,7 +145,7 @@ def test_mypy_finds_what_is_wrong(program: Path) -> None:
 def test_pyright_finds_what_is_wrong(program: Path) -> None:
     # basedpyright is pyright as a package that brings all it runs on; `strict` is all that pyright can check.
     if importlib.util.find_spec("basedpyright") is None:
-        absent("basedpyright is not installed")
+        skip_or_fail("basedpyright is not installed")
     settings = program.parent / "pyrightconfig.json"
     told = {"include": ["program.py"], "extraPaths": [str(ROOT / "src")], "typeCheckingMode": "strict"}
     settings.write_text(json.dumps(told), "utf-8")

@@ -68,15 +68,15 @@ def test_c_refuses_problems_it_cannot_play() -> None:
 
 
 def test_stretches_continue_the_game_and_scans_agree() -> None:
-    whole, parts = (ours.Stretches(rotting.FEWA(), PROBLEMS["ten"], T) for _ in range(2))
-    _, chosen = whole.play(T)
+    complete, parts = (ours.Stretches(rotting.FEWA(), PROBLEMS["ten"], T) for _ in range(2))
+    _, chosen = complete.play(T)
     _, head = parts.play(T // 2)
     twin = parts.copy()
     _, tail = parts.play(T)
     _, scanned = twin.play(T // 2 + 50, full_scan.fewa)
     assert head + tail == chosen
     assert scanned == tail[:50]
-    assert whole.board.pulls.tolist() == list(ours.game(rotting.FEWA(), PROBLEMS["ten"], T, T)().pulls[0])
+    assert complete.board.pulls.tolist() == list(ours.game(rotting.FEWA(), PROBLEMS["ten"], T, T)().pulls[0])
 
 
 def test_stretches_make_room_as_games_do() -> None:
@@ -157,11 +157,11 @@ def test_each_call_of_a_live_game_is_timed() -> None:
 
 
 def test_resources_are_measured_in_processes_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    requested = []
     stall = {"median": 2_000.0, "worst": 300_000, "round": 7}
 
     def answer(what: str, *arguments: object, **environment: str) -> object:
-        asked.append((what, *arguments))
+        requested.append((what, *arguments))
         answers = {
             "simulated": 3_000_000,
             "live": 60_000_000,
@@ -174,8 +174,8 @@ def test_resources_are_measured_in_processes_of_their_own(monkeypatch: pytest.Mo
     monkeypatch.setattr(resources, "_in_new_process", answer)
     verdicts = [found.verdict for found in (*resources.memory(TINY), *resources.growth(TINY), *resources.cold(TINY))]
     assert verdicts == ["met", "MISSED", "met", "met", "MISSED", "met", "MISSED", "met"]
-    assert ("live", 1_000, TINY.live_rounds) in asked
-    assert ("compiling", "RAWUCB") in asked
+    assert ("live", 1_000, TINY.live_rounds) in requested
+    assert ("compiling", "RAWUCB") in requested
 
 
 def test_a_new_process_answers() -> None:

@@ -3,14 +3,14 @@
 import pytest
 
 from rotting import cli
-from tests.helpers.command import SMALL, strict
+from tests.helpers.command import SMALL, parse_strict_json
 
 
 def test_policies_may_be_given_together_or_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
     shown = []
     for policies in (["--policy", "ucb1:sigma=0.5", "uniform"], ["--policy", "ucb1:sigma=0.5", "--policy", "uniform"]):
         assert cli.main(["simulate", *policies, *SMALL, "--json"]) == 0
-        shown.append([each["label"] for each in strict(capsys.readouterr().out)["policies"]])
+        shown.append([each["label"] for each in parse_strict_json(capsys.readouterr().out)["policies"]])
     assert shown == [["UCB1, sigma=0.5", "uniform"]] * 2
 
 
@@ -18,7 +18,7 @@ def test_policies_may_be_given_together_or_one_by_one(capsys: pytest.CaptureFixt
 def test_lists_and_noises_can_be_written(noise: str, capsys: pytest.CaptureFixture[str]) -> None:
     problem = f"stationary:means=0.9/0.5/1e-1,noise={noise}"
     assert cli.main(["simulate", "--problem", problem, "--policy", "uniform", *SMALL, "--json"]) == 0
-    shown = strict(capsys.readouterr().out)["problem"]
+    shown = parse_strict_json(capsys.readouterr().out)["problem"]
     assert shown["n_arms"] == 3
     assert shown["noise"]["noise"].lower() == noise.partition("/")[0]
 
@@ -26,17 +26,17 @@ def test_lists_and_noises_can_be_written(noise: str, capsys: pytest.CaptureFixtu
 def test_a_sigma_may_be_a_word(capsys: pytest.CaptureFixture[str]) -> None:
     policies = ["raw-ucb:sigma=estimate", "sw-ucb:tau=10,sigma=estimate", "sw-ucb:tau=10,sigma=range"]
     assert cli.main(["simulate", "--policy", *policies, *SMALL, "--json"]) == 0
-    shown = [each["label"] for each in strict(capsys.readouterr().out)["policies"]]
+    shown = [each["label"] for each in parse_strict_json(capsys.readouterr().out)["policies"]]
     assert shown == ["RAW-UCB 1.4, sigma=estimate", "SW-UCB, tau=10, sigma=estimate", "SW-UCB, tau=10"]  # "range" by default
     assert cli.main(["simulate", "--policy", "raw-ucb:sigma=estimat", *SMALL]) == 2
-    said = "sigma must be a positive finite number or 'estimate', got 'estimat'; did you mean 'estimate'?"
-    assert said in capsys.readouterr().err
+    message = "sigma must be a positive finite number or 'estimate', got 'estimat'; did you mean 'estimate'?"
+    assert message in capsys.readouterr().err
 
 
 def test_a_range_of_a_parameter_is_a_policy_for_each_value(capsys: pytest.CaptureFixture[str]) -> None:
     policies = ["ucb1:sigma=0.6..2.4/4", "ucb1:sigma=5"]
     assert cli.main(["simulate", "--policy", *policies, *SMALL, "--json"]) == 0
-    shown = [each["label"] for each in strict(capsys.readouterr().out)["policies"]]
+    shown = [each["label"] for each in parse_strict_json(capsys.readouterr().out)["policies"]]
     assert shown == [f"UCB1, sigma={sigma}" for sigma in (0.6, 1.2, 1.8, 2.4, 5)]
 
 

@@ -30,7 +30,7 @@ def test_a_copy_verifies_and_goes_on(played: str, capsys: pytest.CaptureFixture[
     ("arguments", "message"),
     [
         (["nowhere.rot", "copy.rot"], "no such store: "),
-        ([".", "copy.rot"], "must be a store, but it is a folder"),
+        ([".", "copy.rot"], "is not a store: it is a folder"),
         (["songs.rot", "songs.rot"], "COPY must be new, but 'songs.rot' exists"),
         (["songs.rot", "nowhere/copy.rot"], "no such folder: "),
         (["songs.rot"], "the following arguments are required: COPY"),

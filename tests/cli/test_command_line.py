@@ -11,7 +11,7 @@ import pytest
 from rotting import cli
 from rotting.cli import command_line
 from rotting.common.version import __version__
-from tests.helpers.command import SIMULATE, SMALL, process
+from tests.helpers.command import SIMULATE, SMALL, run_command
 
 POLICY = ("simulate", "--policy")
 
@@ -126,5 +126,5 @@ def test_help_imports_neither_numpy_nor_numba(arguments: list[str]) -> None:
 
 
 def test_the_module_is_the_command() -> None:
-    done = process("--version")
+    done = run_command("--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"rotting {__version__}\n", "")

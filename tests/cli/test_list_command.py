@@ -8,7 +8,7 @@ import pytest
 from rotting import cli
 from rotting.problems import list_problems
 from rotting.registry import list_policies
-from tests.helpers.command import strict
+from tests.helpers.command import parse_strict_json
 
 
 def test_list_names_every_policy_and_problem_with_every_parameter(capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,7 +35,7 @@ def test_list_can_be_asked_for_one_kind(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_list_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list", "--json"]) == 0
-    listed = strict(capsys.readouterr().out)
+    listed = parse_strict_json(capsys.readouterr().out)
     assert list(listed) == ["policies", "problems"]
     raw_ucb = next(each for each in listed["policies"] if each["name"] == "raw-ucb")
     assert raw_ucb["parameters"][0] == {
@@ -60,7 +60,7 @@ def test_list_shows_the_words_for_sigma(capsys: pytest.CaptureFixture[str]) -> N
     assert cli.main(["list", "--json"]) == 0
     found = {
         (policy["name"], each["default"], each["rule"])
-        for policy in strict(capsys.readouterr().out)["policies"]
+        for policy in parse_strict_json(capsys.readouterr().out)["policies"]
         for each in policy["parameters"]
         if each["name"] == "sigma" and policy["name"] in {"raw-ucb", "d-ucb"}
     }

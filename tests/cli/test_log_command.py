@@ -10,7 +10,7 @@ import rotting
 from rotting import cli
 from rotting.cli import command_line
 from rotting.store.sqlite import SQLiteStore
-from tests.helpers.command import process, strict
+from tests.helpers.command import parse_strict_json, run_command
 
 EVENTS: list[tuple[str, dict[str, Any]]] = [
     ("songs", {"event": "decided", "id": "x1", "arm": "jazz", "round": 1, "propensity": 0.1 + 0.2}),
@@ -54,7 +54,7 @@ def test_a_terminal_gets_lines_that_fit(
 
 def test_events_can_be_chosen_and_come_as_json(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["log", store, "--bandit", "songs", "--after", "1", "--json"]) == 0
-    events = [strict(line) for line in capsys.readouterr().out.splitlines()]
+    events = [parse_strict_json(line) for line in capsys.readouterr().out.splitlines()]
     assert events == [{"number": number, "epoch": 1, "bandit": "songs", "payload": EVENTS[number - 1][1]} for number in (3, 4)]
 
 
@@ -134,7 +134,7 @@ def test_a_store_that_is_too_damaged_to_be_opened_failed(played: str, capsys: py
     ("arguments", "message"),
     [
         (["nowhere.rot"], "no such store: "),
-        (["."], "must be a store, but it is a folder"),
+        (["."], "is not a store: it is a folder"),
         (["songs.rot", "--bandit", "song"], "bandit must be one of ['films', 'songs'], got 'song'"),
         (["songs.rot", "--after", "-1"], "after must be a whole number, 0 or more, got -1"),
         (["songs.rot", "--after", "x"], "after must be a whole number, 0 or more, got 'x'"),
@@ -158,6 +158,6 @@ def test_bad_input_gets_one_line(store: str, arguments: list[str], message: str,
 
 def test_without_apsw_the_command_says_what_to_install(store: str, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['apsw'] = None")
-    done = process("log", store, env={"PYTHONPATH": f"{tmp_path}:{Path(cli.__file__).parents[2]}"})
+    done = run_command("log", store, env={"PYTHONPATH": f"{tmp_path}:{Path(cli.__file__).parents[2]}"})
     assert (done.returncode, done.stdout) == (command_line.REFUSED, "")
     assert done.stderr == "rotting: error: a store needs apsw, which brings SQLite: pip install 'rotting[store]'\n"

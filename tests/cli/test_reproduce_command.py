@@ -55,10 +55,10 @@ def test_reproduce_writes_a_new_folder_each_time(capsys: pytest.CaptureFixture[s
 
 @pytest.mark.usefixtures("tiny")
 def test_an_engine_that_is_not_there_is_refused_before_anything_is_played(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(InvalidValueError) as told:
+    with pytest.raises(InvalidValueError) as caught:
         simulate(make("ucb1"), two_arms(horizon=9), engine="gpu")
     assert cli.main(["reproduce", "rested-two-arms", "--engine", "gpu"]) == 2
-    assert capsys.readouterr() == ("", f"rotting: error: {told.value}\n")
+    assert capsys.readouterr() == ("", f"rotting: error: {caught.value}\n")
     assert cli.main(["reproduce", "rested-two-arms", "--timeout", "0"]) == 2
     assert capsys.readouterr() == ("", "rotting: error: timeout must be a positive finite number, got 0\n")
     assert not Path("reproduced").exists()
@@ -96,17 +96,17 @@ def test_control_c_says_what_is_kept_and_the_same_command_goes_on() -> None:
         assert (running.returncode, out) == (130, ""), err
         start, end = err.splitlines()
         assert start.startswith("rested-two-arms: quick size.")
-        said = re.fullmatch(r"rotting: interrupted: ([\d,]+) of [\d,]+ games are kept in '(.+)': run it again .*", end)
-        assert said is not None, end
-        assert said[2] == str(folder)
+        match = re.fullmatch(r"rotting: interrupted: ([\d,]+) of [\d,]+ games are kept in '(.+)': run it again .*", end)
+        assert match is not None, end
+        assert match[2] == str(folder)
         found = [ChunkStore(folder).read(path.stem) for path in folder.rglob("*.chunk")]
-        assert int(said[1].replace(",", "")) == sum(len(chunk.regret) for chunk in found if chunk is not None) > 0
+        assert int(match[1].replace(",", "")) == sum(len(chunk.regret) for chunk in found if chunk is not None) > 0
     assert not Path("reproduced").exists()
 
 
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize(
-    ("options", "raised", "said"),
+    ("options", "raised", "message"),
     [
         ([], KeyboardInterrupt(), "finished games are kept in '{keep}': run it again to continue from there"),
         (
@@ -126,7 +126,7 @@ def test_control_c_says_how_to_use_the_kept_games(
     capsys: pytest.CaptureFixture[str],
     options: list[str],
     raised: KeyboardInterrupt,
-    said: str,
+    message: str,
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise raised
@@ -134,7 +134,7 @@ def test_control_c_says_how_to_use_the_kept_games(
     monkeypatch.setattr(experiments, "write", interrupt)
     assert cli.main(["reproduce", "rested-two-arms", "--no-progress", *options]) == command_line.INTERRUPTED
     end = capsys.readouterr().err.splitlines()[-1]
-    assert end == f"rotting: interrupted: {said.format(keep=Path.cwd() / 'cache/rotting/games')}"
+    assert end == f"rotting: interrupted: {message.format(keep=Path.cwd() / 'cache/rotting/games')}"
 
 
 @pytest.mark.usefixtures("tiny")

@@ -14,7 +14,7 @@ NO_TOKENS = (
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--port", "x"), "port must be a whole number, 0 or more, got 'x'"),
         (("--port", "70000"), "port must be at most 65535, got 70000"),
@@ -25,18 +25,18 @@ NO_TOKENS = (
     ],
 )
 def test_what_cannot_be_served_is_refused_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
 ) -> None:
     given = [each.format(folder=tmp_path) for each in arguments]
     assert main(["serve", str(tmp_path / "songs.rot"), *given]) == 2
-    assert capsys.readouterr().err == f"rotting: error: {said.format(folder=tmp_path)}\n"
+    assert capsys.readouterr().err == f"rotting: error: {message.format(folder=tmp_path)}\n"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_no_store_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "songs.rot").write_text("songs")
     assert main(["serve", str(tmp_path / "songs.rot")]) == 2
-    assert "must be a store" in capsys.readouterr().err
+    assert "is not a store" in capsys.readouterr().err
 
 
 def test_a_token_is_printed_once_and_kept_as_a_digest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from rotting.registry import make
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import default_workers, simulate
 from tests.conftest import INTERPRETED
-from tests.helpers.command import SIMULATE, SMALL, process, strict
+from tests.helpers.command import SIMULATE, SMALL, parse_strict_json, run_command
 
 
 def test_simulate_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,7 +35,7 @@ def test_simulate_in_json_is_what_the_library_computes(capsys: pytest.CaptureFix
     assert cli.main([*SIMULATE, "--seed", "7", "--workers", "2", "--json"]) == 0
     out, err = capsys.readouterr()
     assert not err
-    shown = strict(out)
+    shown = parse_strict_json(out)
     problem = two_arms(L=0.5, horizon=60)
     result = simulate([make("ucb1"), make("uniform")], problem, runs=3, seed=7)
     assert shown["problem"] == result.to_json()["problem"]
@@ -47,7 +47,7 @@ def test_simulate_in_json_is_what_the_library_computes(capsys: pytest.CaptureFix
 def test_the_horizon_is_the_problems_unless_it_says_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
     for problem, own in (("two-arms", 60), ("two-arms:horizon=100", 100)):
         assert cli.main(["simulate", "--problem", problem, "--policy", "ucb1", *SMALL, "--json"]) == 0
-        shown = strict(capsys.readouterr().out)
+        shown = parse_strict_json(capsys.readouterr().out)
         assert shown["horizon"] == 60
         assert shown["problem"]["horizon"] == own
 
@@ -56,7 +56,7 @@ def test_out_saves_and_plot_draws(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
     assert cli.main([*SIMULATE, "--out", "deep/result", "--plot", "regret.png", "--json"]) == 0
     out, err = capsys.readouterr()
-    strict(out)
+    parse_strict_json(out)
     assert err.splitlines() == ["saved to deep/result", "plotted to regret.png"]
     assert Result.load("deep/result").runs == 3
     assert Path("regret.png").read_bytes().startswith(b"\x89PNG")
@@ -99,7 +99,7 @@ def test_control_c_stops_games_under_way() -> None:
 
 def test_the_same_result_compiled_and_interpreted() -> None:
     other = {**os.environ, "NUMBA_DISABLE_JIT": "0" if INTERPRETED else "1"}
-    shown = [strict(process(*SIMULATE, "--json", env=env).stdout) for env in (dict(os.environ), other)]
+    shown = [parse_strict_json(run_command(*SIMULATE, "--json", env=env).stdout) for env in (dict(os.environ), other)]
     means = [[each["mean"] for each in one["policies"]] for one in shown]
     assert np.isfinite(means).all()
     assert means[0] == means[1]

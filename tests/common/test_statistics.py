@@ -190,8 +190,8 @@ def test_what_may_be_missing_from_the_runs_is_missing_from_5_percent_of_the_samp
     rule = r"The 95 % intervals rest on ([\d,]+) runs\. They are too short if failures in 1 run of ([\d,]+), or rarer, .*"
     found = re.fullmatch(rule, what_runs_can_miss(runs))
     assert found is not None
-    told, rare = (int(each.replace(",", "")) for each in found.groups())
-    assert told == runs
+    stated, rare = (int(each.replace(",", "")) for each in found.groups())
+    assert stated == runs
     assert (1 - 1 / (rare - 1)) ** runs < 0.05 <= (1 - 1 / rare) ** runs
 
 
@@ -204,17 +204,17 @@ def test_quantiles_interpolate_over_the_first_axis() -> None:
 
 def test_the_jackknife_of_a_mean_is_students_error() -> None:
     values = np.random.default_rng(3).normal(size=17)
-    whole, error, degrees = jackknife_error(lambda runs: float(runs.mean()), values)
+    estimate, error, degrees = jackknife_error(lambda runs: float(runs.mean()), values)
     assert degrees == 16
-    assert whole == values.mean()
+    assert estimate == values.mean()
     assert error == pytest.approx(values.std(ddof=1) / math.sqrt(17), rel=1e-12)
 
 
 def test_the_jackknife_takes_runs_that_do_not_fill_its_groups() -> None:
     """Groups 0, 9, 18 and 3, 12 and 6, 15 of 7 runs: the means without are 9, 9.6 and 8.4, and s = 0.6."""
     values = np.arange(0.0, 21.0, 3.0)
-    whole, error, degrees = jackknife_error(lambda runs: float(runs.mean()), values, groups=3)
-    assert (whole, degrees) == (9.0, 2)
+    estimate, error, degrees = jackknife_error(lambda runs: float(runs.mean()), values, groups=3)
+    assert (estimate, degrees) == (9.0, 2)
     assert error == pytest.approx(2 * 0.6 / math.sqrt(3), rel=1e-12)
 
 
@@ -231,8 +231,8 @@ def test_the_jackknife_covers_a_ratio_as_often_as_it_says() -> None:
 
 
 def test_the_jackknife_of_one_run_has_no_error() -> None:
-    whole, error, degrees = jackknife_error(lambda runs: float(runs.sum()), np.array([2.0]))
-    assert (whole, degrees) == (2.0, 0)
+    estimate, error, degrees = jackknife_error(lambda runs: float(runs.sum()), np.array([2.0]))
+    assert (estimate, degrees) == (2.0, 0)
     assert math.isnan(error)
 
 
@@ -297,10 +297,10 @@ def test_resamples_draw_as_many_runs_and_always_the_same(runs: int) -> None:
 
 
 def test_resamples_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = next(resamples(4))
+    complete = next(resamples(4))
     monkeypatch.setattr("rotting.common.statistics.DRAWN_AT_ONCE", 4 * 100)
     assert [len(block) for block in resamples(4)] == [100] * 9 + [99]
-    assert np.array_equal(np.concatenate(list(resamples(4))), whole)
+    assert np.array_equal(np.concatenate(list(resamples(4))), complete)
 
 
 @pytest.mark.parametrize("degrees", [201, 202, 250, 400])

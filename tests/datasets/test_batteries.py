@@ -9,7 +9,7 @@ from rotting.datasets import batteries, data_folder
 from rotting.datasets.batteries import SOURCE as CAPACITIES
 from rotting.datasets.batteries import capacity_tables, greedy_rounds, scatter
 from rotting.problems.noise import Gaussian
-from tests.helpers.data_files import capacity_text, real
+from tests.helpers.data_files import capacity_text, requires_data_file
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_scatter_is_that_of_the_noise() -> None:
     assert scatter(tables) == pytest.approx(0.005, rel=0.08)
 
 
-@real(CAPACITIES)
+@requires_data_file(CAPACITIES)
 def test_real_batteries() -> None:
     problem = batteries()
     assert (problem.kind, problem.n_arms, problem.name) == ("rested", 4, "batteries")

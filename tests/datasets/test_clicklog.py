@@ -141,9 +141,9 @@ def test_a_file_that_is_cut_off_gives_what_it_has(tmp_path: Path) -> None:
     # In the order of the file, articles apart: what is there is the start of what was written.
     (tmp_path / file_name(1)).write_bytes(content[: len(content) // 2])
     displays = read_displays(tmp_path / file_name(1), lambda _: None)
-    whole = [int(text.split()[1]) for text in texts[: len(displays.slots)]]
-    assert 5_000 < len(whole) < 15_000
-    assert np.repeat(displays.articles, np.diff(displays.starts)).tolist() == sorted(whole)
+    complete = [int(text.split()[1]) for text in texts[: len(displays.slots)]]
+    assert 5_000 < len(complete) < 15_000
+    assert np.repeat(displays.articles, np.diff(displays.starts)).tolist() == sorted(complete)
 
 
 @pytest.mark.parametrize("size", [1, 100])

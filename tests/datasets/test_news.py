@@ -10,7 +10,7 @@ from rotting.datasets import news
 from rotting.datasets.news import SOURCE as SHARES
 from rotting.datasets.news import share_rates
 from rotting.problems.noise import Bernoulli
-from tests.helpers.data_files import real
+from tests.helpers.data_files import requires_data_file
 
 
 def shares_text(items: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> str:
@@ -64,7 +64,7 @@ def test_too_few_items_are_refused() -> None:
         share_rates("")
 
 
-@real(SHARES)
+@requires_data_file(SHARES)
 def test_real_news() -> None:
     problem = news(rounds_per_slice=50)
     assert (problem.kind, problem.n_arms, problem.horizon, problem.name) == ("restless", 8, 140 * 50, "news")

@@ -186,8 +186,8 @@ def test_recovers_known_curves_from_awkward_files(tmp_path: Path) -> None:
     # Seven is missing, and five is cut off.
     late = np.full(5_000, utc(5, 15))
     write_day(tmp_path, 5, Events(late, np.full(5_000, 109_999), rng.integers(0, 2, 5_000)), rng)
-    whole = (tmp_path / file_name(5)).read_bytes()
-    (tmp_path / file_name(5)).write_bytes(whole[: len(whole) // 2])
+    complete = (tmp_path / file_name(5)).read_bytes()
+    (tmp_path / file_name(5)).write_bytes(complete[: len(complete) // 2])
     for day in (6, 8, 9, 10):
         write_day(tmp_path, day, Events(late[:3], late[:3], late[:3] % 2), rng)
 
@@ -317,18 +317,18 @@ def test_a_torn_cache_is_made_anew(log: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     first = read(log, cache, window=30, least=14)
     (kept,) = cache.iterdir()
-    whole = kept.read_text("utf-8")
+    complete = kept.read_text("utf-8")
     for torn in (
         "",
-        whole[: len(whole) // 2],
+        complete[: len(complete) // 2],
         "{}",
         "[]",
-        whole.replace('"key": "', '"key": "0', 1),
-        whole.replace("traffic", "trafic"),
+        complete.replace('"key": "', '"key": "0', 1),
+        complete.replace("traffic", "trafic"),
     ):
         kept.write_text(torn, "utf-8")
         assert same(read(log, cache, window=30, least=14), first)
-        assert kept.read_text("utf-8") == whole
+        assert kept.read_text("utf-8") == complete
 
 
 def test_a_cache_that_cannot_be_written_changes_nothing(log: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from operator import itemgetter
 
 from rotting.common.statistics import Interval, NoInterval
-from rotting.display.tables import Column, Table, half_widths, interval_column, mean_cells, number_format
+from rotting.display.tables import Column, FormattedTable, half_widths, interval_column, mean_cells, number_format
 
 
 def test_number_format_of_zeros() -> None:
@@ -21,7 +21,7 @@ def test_asymmetric_intervals_count_with_half_of_their_width() -> None:
 
 def test_latex_escapes_what_latex_would_read() -> None:
     text = r"50 % & a_b #1 {x} $ \ ~ ^ <tag> 3.0 ± 0.1 [-1.5, -.5] RAW-UCB 1-2"
-    table = Table(("one\ntwo",), (Column("head", lambda row: row["text"]),), [{"text": text}])
+    table = FormattedTable(("one\ntwo",), (Column("head", lambda row: row["text"]),), [{"text": text}])
     written = table.to_latex().splitlines()
     assert written[0] == r"\begin{tabular}{l}"
     assert written[-2:] == [r"\par{\footnotesize one\par}", r"\par{\footnotesize two\par}"]
@@ -33,14 +33,14 @@ def test_latex_escapes_what_latex_would_read() -> None:
 
 def test_a_frame_has_the_numbers_of_the_rows() -> None:
     rows = [{"policy": "a", "mean": 1.25, "ratio": Interval(2.0, None, None)}]
-    frame = Table((), (), rows).to_pandas()
+    frame = FormattedTable((), (), rows).to_pandas()
     assert frame.to_dict("records") == [{"policy": "a", "mean": 1.25, "ratio": 2.0, "ratio_low": None, "ratio_high": None}]
 
 
 def test_the_first_columns_are_aligned_to_the_left_wherever_they_are_written() -> None:
     columns = tuple(Column(name, itemgetter(name)) for name in ("size", "policy", "regret"))
     rows = [{"size": "1", "policy": "UCB1", "regret": "2"}, {"size": "10", "policy": "RAW-UCB 1.4", "regret": "10"}]
-    table = Table((), columns, rows, left=2)
+    table = FormattedTable((), columns, rows, left=2)
     assert str(table).splitlines()[2:] == ["1     UCB1              2", "10    RAW-UCB 1.4      10"]
     assert "| :-- | :-- | --: |" in table.to_markdown()
     assert r"\begin{tabular}{llr}" in table.to_latex()
@@ -48,7 +48,9 @@ def test_the_first_columns_are_aligned_to_the_left_wherever_they_are_written() -
 
 
 def test_notes_are_part_of_the_table_wherever_it_is_written() -> None:
-    table = Table(("above",), (interval_column("ratio"),), [{"ratio": Interval(2.0, 1.0, 4.0)}], notes=("a < b", "5 %"))
+    table = FormattedTable(
+        ("above",), (interval_column("ratio"),), [{"ratio": Interval(2.0, 1.0, 4.0)}], notes=("a < b", "5 %")
+    )
     assert str(table).splitlines()[-3:] == ["", "a < b", "5 %"]
     assert table.to_markdown().endswith("|\n\na < b  \n5 %")
     end = r"\end{tabular}"
@@ -64,7 +66,7 @@ def test_notes_are_part_of_the_table_wherever_it_is_written() -> None:
 def test_a_missing_interval_is_marked_and_explained_wherever_the_table_is_written() -> None:
     ratios = [Interval(2.0, 1.0, 4.0), *(NoInterval(3.0, why) for why in ("too few", "undefined", "too few"))]
     rows = [{"ratio": each} for each in ratios]
-    table = Table((), (interval_column("ratio"),), rows)
+    table = FormattedTable((), (interval_column("ratio"),), rows)
     reason = "No 95 % interval: too few; undefined."
     assert str(table).splitlines()[2:] == ["2.0 [1.0, 4.0]", *["3.0 *"] * 3, "", f"* {reason}"]
     assert table.to_markdown().endswith(f"\\* {reason}")

@@ -45,11 +45,11 @@ def test_the_compiled_game_loses_rewards_as_a_bandit_does(lost: float) -> None:
 def test_a_game_without_the_lost_rounds_has_their_clicks_left_out() -> None:
     cell = maker.lost_cells(maker.PROBLEMS[0])[2]
     assert (cell.lost, cell.thinned) == (0.5, False)
-    whole, part = maker.drawn(cell, 0), maker.drawn(cell._replace(thinned=True), 0)
-    assert whole.clicks[whole.delays == 0].tolist() == part.clicks.tolist()
+    complete, part = maker.drawn(cell, 0), maker.drawn(cell._replace(thinned=True), 0)
+    assert complete.clicks[complete.delays == 0].tolist() == part.clicks.tolist()
     assert part.clicks.size == maker.T // 2
     assert maker.interval_of_swaps(cell._replace(thinned=True)) == maker.SWAPPED // 2
-    assert {np.count_nonzero(each < 0) for each in whole.delays.reshape(-1, maker.SWAPPED)} == {maker.SWAPPED // 2}
+    assert {np.count_nonzero(each < 0) for each in complete.delays.reshape(-1, maker.SWAPPED)} == {maker.SWAPPED // 2}
 
 
 def test_a_run_is_the_same_for_all() -> None:

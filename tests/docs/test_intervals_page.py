@@ -178,14 +178,14 @@ def test_the_means_of_other_methods_are_those_of_their_definition() -> None:
         influence = (u / u.mean(axis=1, keepdims=True) - v / v.mean(axis=1, keepdims=True)).mean(axis=0)
         return float(np.log(u.mean(axis=1) / v.mean(axis=1)).mean()), float(influence.std(ddof=1) / math.sqrt(30))
 
-    whole, error = log_and_error(upper, lower)
+    estimate, error = log_and_error(upper, lower)
     far = []
     for times in np.concatenate(list(resamples(30))).astype(int):
         drawn = np.repeat(np.arange(30), times)
         log, own = log_and_error(upper[:, drawn], lower[:, drawn])
-        far.append(abs(log - whole) / own)
+        far.append(abs(log - estimate) / own)
     half = sorted(far)[949] * error
-    expected = [math.exp(each) for each in (whole, whole - half, whole + half)]
+    expected = [math.exp(each) for each in (estimate, estimate - half, estimate + half)]
     assert maker.studentised_means(upper, lower) == pytest.approx(expected, rel=1e-9)
     others = maker.methods("mean_ratio")
     assert others["jackknife"](upper, lower) == pytest.approx(mean_ratio(upper, lower), rel=1e-9)

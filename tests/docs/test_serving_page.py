@@ -13,7 +13,7 @@ import pytest
 
 import rotting
 from tests.helpers.blocks import block
-from tests.helpers.services import running, said, serving
+from tests.helpers.services import running, service_process, wait_for_line
 
 PAGE = "docs/guides/serving.md"
 ADDRESS = "http://127.0.0.1:8000"
@@ -22,15 +22,15 @@ ADDRESS = "http://127.0.0.1:8000"
 @pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="there is no curl")
 def test_the_commands_of_the_guide_work(tmp_path: Path) -> None:
     scripts = [f"{block(PAGE, start)}\n" for start in ("site=http", "curl -sS -X PUT $site-of-may")]
-    with serving(tmp_path / "songs.rot", 0) as process:
-        port = said(process, "serving").split("http://127.0.0.1:")[1].split(",")[0]
+    with service_process(tmp_path / "songs.rot", 0) as process:
+        port = wait_for_line(process, "serving").split("http://127.0.0.1:")[1].split(",")[0]
         script = "".join(scripts).replace("127.0.0.1:8000", f"127.0.0.1:{port}").replace("curl -sS", "curl -sS -w '\\n'")
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, cwd=tmp_path, check=False
         )
     assert (done.returncode, done.stderr) == (0, "")
-    told = [json.loads(line) for line in done.stdout.splitlines()]
-    made, decided, rewarded, explained, added, log = told[:6]
+    responses = [json.loads(line) for line in done.stdout.splitlines()]
+    made, decided, rewarded, explained, added, log = responses[:6]
     assert made["name"] == "songs"
     assert sorted(each["arm"] for each in decided["decisions"]) == ["jazz", "rock"]
     assert rewarded["results"] == [{"id": decided["decisions"][0]["id"], "outcome": "applied"}]
@@ -38,7 +38,7 @@ def test_the_commands_of_the_guide_work(tmp_path: Path) -> None:
     assert "blues" in json.dumps(added)
     kinds = [each["payload"].get("event") for each in log["events"]]
     assert [kind for kind in kinds if kind is not None] == ["decided", "decided", "rewarded", "added"]
-    like, bandits, tried, cancelled, expired, removed, resumed, history, archived = told[6:]
+    like, bandits, tried, cancelled, expired, removed, resumed, history, archived = responses[6:]
     assert (like["arms"], like["seed"]) == (["jazz", "rock", "folk"], 5)
     assert [each["name"] for each in bandits["bandits"]] == ["songs", "songs-of-may"]
     assert [each["id"] for each in tried["decisions"]] == [None]

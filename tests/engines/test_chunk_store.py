@@ -125,17 +125,17 @@ def test_more_runs_play_only_those_that_are_new(tmp_path: Path, monkeypatch: pyt
     """Also where a simulation ended within a chunk, and ended there again a few runs later."""
     played = runs_played(monkeypatch)
     before = 0
-    whole = simulate(POLICIES, PROBLEM, runs=100)
+    complete = simulate(POLICIES, PROBLEM, runs=100)
     for runs in (1, 40, 41, 43, 100):
         played.clear()
         result = simulate(POLICIES, PROBLEM, runs=runs, keep=tmp_path, workers=1)
         assert sorted(played) == sorted((each.name, run) for each in POLICIES for run in range(before, runs))
-        assert result.regret.tolist() == whole.regret[:, :runs].tolist()
-        assert result.pulls.tolist() == whole.pulls[:, :runs].tolist()
+        assert result.regret.tolist() == complete.regret[:, :runs].tolist()
+        assert result.pulls.tolist() == complete.pulls[:, :runs].tolist()
         before = runs
     played.clear()
     for runs in (99, 42, 40, 3):
-        assert simulate(POLICIES, PROBLEM, runs=runs, keep=tmp_path).regret.tolist() == whole.regret[:, :runs].tolist()
+        assert simulate(POLICIES, PROBLEM, runs=runs, keep=tmp_path).regret.tolist() == complete.regret[:, :runs].tolist()
     assert played == []
 
 
@@ -473,10 +473,10 @@ def test_killed_again_and_again_the_result_is_that_of_one_run(tmp_path: Path) ->
     play("one", "whole")
     for _ in range(10 if STRESS else 3):
         play("two", "killed", until=len(files(tmp_path / "two")) + moments.randint(2, 5))
-    whole = [path.name for path in files(tmp_path / "one")]
-    assert 3 < len(files(tmp_path / "two")) < len(whole)
+    complete = [path.name for path in files(tmp_path / "one")]
+    assert 3 < len(files(tmp_path / "two")) < len(complete)
     play("two", "resumed")
-    assert [path.name for path in files(tmp_path / "two") if path.suffix == ".chunk"] == whole
+    assert [path.name for path in files(tmp_path / "two") if path.suffix == ".chunk"] == complete
     assert not list(tmp_path.glob("killed*"))
     for L in "ab":
         assert Result.load(tmp_path / f"resumed{L}") == Result.load(tmp_path / f"whole{L}")
@@ -499,8 +499,8 @@ def test_an_interrupt_says_in_one_sentence_how_many_games_are_kept(tmp_path: Pat
     assert running.returncode == -signal.SIGINT
     chunks = [ChunkStore(folder).read(path.stem) for path in folder.rglob("*.chunk")]
     games = sum(len(chunk.regret) for chunk in chunks if chunk is not None)
-    said = f"{games:,} of 1,000,000 games are kept in '{folder}': run it again to continue from there"
-    assert err.splitlines()[-1] == f"KeyboardInterrupt: {said}"
+    message = f"{games:,} of 1,000,000 games are kept in '{folder}': run it again to continue from there"
+    assert err.splitlines()[-1] == f"KeyboardInterrupt: {message}"
     assert err.count("File ") == 3  # the script, `simulate` and `simulate_all`: nothing of the engine
 
 

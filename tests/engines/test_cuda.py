@@ -40,20 +40,20 @@ def test_states_that_are_full_get_more_room() -> None:
 
 
 def test_states_that_are_full_wait_where_the_gpu_is_full_too() -> None:
-    (at_once, same), (in_parts, same_in_parts), told = on_simulated_gpu("full_states_on_a_full_gpu")
+    (at_once, same), (in_parts, same_in_parts), message = on_simulated_gpu("full_states_on_a_full_gpu")
     assert same
     assert same_in_parts
     assert set(at_once) == {6}
     assert sum(in_parts) == sum(at_once)  # each run goes on as often
     assert len(in_parts) > len(at_once)
-    assert re.fullmatch(r"engine='cuda' needs \S+ GB of the GPU's memory for one run of RAWUCB\(.*\), got \S+ GB; .*", told)
+    assert re.fullmatch(r"engine='cuda' needs \S+ GB of the GPU's memory for one run of RAWUCB\(.*\), got \S+ GB; .*", message)
 
 
 def test_little_memory_makes_several_batches_and_too_little_is_told() -> None:
-    sizes, same, told, by_pages = on_simulated_gpu("little_memory")
+    sizes, same, message, by_pages = on_simulated_gpu("little_memory")
     assert sizes == [3, 3, 3, 1]
     assert same
-    assert re.fullmatch(r"engine='cuda' needs \S+ GB of the GPU's memory for one run of UCB1\(.*\), got 1e-07 GB; .*", told)
+    assert re.fullmatch(r"engine='cuda' needs \S+ GB of the GPU's memory for one run of UCB1\(.*\), got 1e-07 GB; .*", message)
     assert re.fullmatch(r"engine='cuda' needs 2 GB of the GPU's memory for one run of UCB1\(.*\), got 1 GB; .*", by_pages)
 
 
@@ -66,16 +66,16 @@ def test_the_bar_counts_the_rounds_of_every_launch() -> None:
 
 
 def test_a_mistake_of_others_is_told_before_the_gpu_plays() -> None:
-    told = on_simulated_gpu("foreign_code")
-    assert "index" in told
-    assert "in round 1 of run 0" in told
+    message = on_simulated_gpu("foreign_code")
+    assert "index" in message
+    assert "in round 1 of run 0" in message
 
 
 def test_means_by_a_function_are_played_and_what_is_not_is_told() -> None:
-    same, told = on_simulated_gpu("unsupported_features")
+    same, messages = on_simulated_gpu("unsupported_features")
     assert same
     lacks = ["a record of every round", "a new problem in every run", "late rewards", "arms that come, leave or recover"]
-    assert told == [f"engine='cuda' does not support {each}; engine='threads' plays on the CPU" for each in lacks]
+    assert messages == [f"engine='cuda' does not support {each}; engine='threads' plays on the CPU" for each in lacks]
 
 
 @pytest.mark.parametrize("policy", examples(), ids=lambda policy: policy.name)
@@ -133,8 +133,8 @@ def test_a_missing_package_or_gpu_is_told_in_a_sentence() -> None:
     from rotting.engines import cuda_device
 
     missing = cuda_device.why_not()
-    told = "" if missing is None else f"{type(missing).__name__} {missing}"
-    assert told in {
+    message = "" if missing is None else f"{type(missing).__name__} {missing}"
+    assert message in {
         "MissingExtraError engine='cuda' needs numba-cuda: pip install 'rotting[cuda]', or 'rotting[cuda12]' for CUDA 12",
         "EngineError engine='cuda' needs an NVIDIA GPU and its driver, got none; engine='threads' plays on the CPU",
         "",  # there is one
@@ -191,13 +191,13 @@ def refusing_device(monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], An
 def test_a_fault_of_the_installation_is_not_the_policys(fault: str, refusing_device: Callable[[Exception], Any]) -> None:
     device = refusing_device(FAULTS[fault])
     game = plan(Simulation(make("ucb1"), PROBLEM, horizon=10)).games()[0][0]
-    told = (
+    message = (
         f"engine='cuda' needs a GPU that works and libraries of CUDA that its driver knows, got {fault}: "
         "pip install 'rotting[cuda]', or 'rotting[cuda12]' for CUDA 12; engine='threads' plays on the CPU"
     )
-    with pytest.raises(EngineError, match=f"^{re.escape(told)}$"):
+    with pytest.raises(EngineError, match=f"^{re.escape(message)}$"):
         device.kernel(game.linked, game.policy, game.setting.noise, ())
-    with pytest.raises(EngineError, match=f"^{re.escape(told)}$"):
+    with pytest.raises(EngineError, match=f"^{re.escape(message)}$"):
         device.spread(np.zeros(3), 2, 0, None)
 
 
@@ -211,8 +211,8 @@ def test_what_the_compiler_refuses_is_the_policys(refusing_device: Callable[[Exc
             refusing_device(error).kernel(game.linked, game.policy, game.setting.noise, ())
 
 
-@pytest.mark.parametrize(("version", "told"), [((11, 8), "CUDA 12.0 or newer, got one for 11.8"), ((12, 4), None)])
-def test_an_old_driver_is_told(version: tuple[int, int], told: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("version", "message"), [((11, 8), "CUDA 12.0 or newer, got one for 11.8"), ((12, 4), None)])
+def test_an_old_driver_is_told(version: tuple[int, int], message: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     from rotting.engines import cuda_device
 
     class Driver:
@@ -227,7 +227,7 @@ def test_an_old_driver_is_told(version: tuple[int, int], told: str | None, monke
     monkeypatch.setattr(cuda_device, "simulated", lambda: False)
     monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8")
     found = cuda_device.why_not()
-    assert (found is None) if told is None else (isinstance(found, EngineError) and told in str(found))
+    assert (found is None) if message is None else (isinstance(found, EngineError) and message in str(found))
 
 
 @pytest.mark.parametrize(

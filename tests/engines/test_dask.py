@@ -94,13 +94,13 @@ def test_a_function_that_draws_problems_is_not_sent_to_a_cluster(client: Any) ->
 
 
 def test_a_gpu_of_a_worker_plays_what_it_can_and_threads_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    requested = []
 
     class Flight:
         rounds = 0
 
         def submit(self, game: Game, parts: Any, on_gpu: bool) -> None:
-            asked.append((on_gpu, len(parts)))
+            requested.append((on_gpu, len(parts)))
 
         def finished(self, most: int) -> Iterator[Any]:
             return iter(())
@@ -120,7 +120,7 @@ def test_a_gpu_of_a_worker_plays_what_it_can_and_threads_the_rest(monkeypatch: p
     for record in ((), "arms"):
         one = plan(Simulation(POLICIES[0], PROBLEM, record=record)).games()[0][0]
         list(Dask(Client()).play([Task(one, k, 1) for k in range(40)], Progress(40 * HORIZON, show=False)))
-    on_gpu, on_threads = asked[0], asked[-1]
+    on_gpu, on_threads = requested[0], requested[-1]
     assert on_gpu == (True, 10)  # a worker has one GPU, whatever its threads: a fourth of the work
     assert on_threads == (False, 1)
 
@@ -154,12 +154,12 @@ def test_every_task_comes_back_once_with_its_own_game(client: Any) -> None:
 
 
 def test_a_key_stands_for_the_same_runs_of_the_same_game(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: dict[str, set[str]] = {}
+    requested: dict[str, set[str]] = {}
     submit = type(client).submit
 
     def noted(self: Any, function: Any, *rest: Any, key: str, **more: Any) -> Any:
         if function is play_on_worker:
-            asked.setdefault(key, set()).add(repr(rest[1:]))
+            requested.setdefault(key, set()).add(repr(rest[1:]))
         return submit(self, function, *rest, key=key, **more)
 
     monkeypatch.setattr(type(client), "submit", noted)
@@ -167,9 +167,9 @@ def test_a_key_stands_for_the_same_runs_of_the_same_game(client: Any, monkeypatc
     monkeypatch.setattr(engine, "_CPU_ROUNDS", 2 * HORIZON)
     for runs in (5, 9, 5):
         list(Dask(client).play(cut(game(), runs), Progress(10**9, show=False)))
-    assert len(asked) > 5
-    assert all(len(each) == 1 for each in asked.values())
-    assert all(re.fullmatch("rotting-[0-9a-f]{64}", key) for key in asked)
+    assert len(requested) > 5
+    assert all(len(each) == 1 for each in requested.values())
+    assert all(re.fullmatch("rotting-[0-9a-f]{64}", key) for key in requested)
 
 
 def test_the_same_game_may_be_asked_for_twice(client: Any) -> None:
@@ -401,8 +401,10 @@ if __name__ == "__main__":
 
 def test_a_script_that_every_worker_would_play_is_told(tmp_path: Path) -> None:
     done = run_script(tmp_path, "rotting.simulate(engine='dask', **games)\n")
-    told = "rotting.errors.EngineError: engine='dask' must be able to start workers, got RuntimeError, Nanny failed to start: "
-    assert done.stderr.splitlines()[-1] == f"{told}{engine._GUARD}"
+    message = (
+        "rotting.errors.EngineError: engine='dask' must be able to start workers, got RuntimeError, Nanny failed to start: "
+    )
+    assert done.stderr.splitlines()[-1] == f"{message}{engine._GUARD}"
 
 
 def test_clients_that_cannot_play_are_told(client: Any) -> None:
@@ -452,9 +454,9 @@ def test_who_waits_long_for_a_worker_is_told(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(engine, "_PATIENCE", 0.0)
     monkeypatch.setattr(engine, "_POLL_SECONDS", 0.001)
-    with pytest.warns(RuntimeWarning, match="the cluster has no workers yet") as told:
+    with pytest.warns(RuntimeWarning, match="the cluster has no workers yet") as caught:
         assert not Dask(Client())._have_gpus(bar())
-    assert len(told) == 1
+    assert len(caught) == 1
 
 
 @pytest.mark.parametrize("on", ["threads", "dask"])

@@ -130,9 +130,9 @@ FALLING = Problem([Rested(Abrupt(1.0, 0.0, at=3))] * 9, horizon=30)
     ],
 )
 def test_problems_that_are_no_kin_are_refused_in_one_sentence(family: ProblemFamily, message: str) -> None:
-    with pytest.raises(ValueError, match="a family must ") as told:
+    with pytest.raises(ValueError, match="a family must ") as caught:
         rotting.simulate(rotting.UCB1(), family, runs=20)
-    assert message in str(told.value)
+    assert message in str(caught.value)
 
 
 def test_the_reference_of_a_run_is_that_of_the_whole_game_whatever_the_checkpoints() -> None:

@@ -361,7 +361,7 @@ def unknown(i: int, t: int, n: int) -> float:
     ],
 )
 def test_what_is_wrong_is_told_in_one_sentence(make: Callable[[], object], message: str) -> None:
-    with pytest.raises((TypeError, ValueError, rotting.errors.KernelError)) as told:
+    with pytest.raises((TypeError, ValueError, rotting.errors.KernelError)) as caught:
         make()
-    assert str(told.value).startswith(message)
-    assert "\n" not in str(told.value)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)

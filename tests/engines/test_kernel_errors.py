@@ -474,16 +474,16 @@ def test_only_the_innermost_line_that_the_compiler_names_tells_of_a_choice() -> 
     policy = own()
     (game,), _ = plan(Simulation(policy, PROBLEM)).games()
 
-    def told(*functions: Any) -> str:
+    def error_message(*functions: Any) -> str:
         last = [max(line for *_, line in each.__code__.co_lines() if line is not None) for each in functions]
         places = zip((each.__code__.co_filename for each in functions), last, strict=True)
         error = TypeError("\n".join(["Unsupported array index type float64", *(f'File "{f}", line {n}:' for f, n in places)]))
         return str(kernel_errors.compile_error(game.linked, policy, error))
 
     where = f"choose (test_kernel_errors.py, line {choose.__code__.co_firstlineno})"
-    assert told(mean_now, update) == f"Own(scale=1.0): {where} must return a whole number, got float"
+    assert error_message(mean_now, update) == f"Own(scale=1.0): {where} must return a whole number, got float"
     where = f"update (test_kernel_errors.py, line {line_of(update, 's.sums')}: `s.sums[arm] += reward`)"
-    assert told(update, mean_now) == f"Own(scale=1.0): {where}: an index must be a whole number, got float"
+    assert error_message(update, mean_now) == f"Own(scale=1.0): {where}: an index must be a whole number, got float"
 
 
 def without_a_key(p: Params, s: State, t: int, arms: Ints) -> int:

@@ -45,11 +45,11 @@ def test_every_task_is_yielded_once_with_its_runs() -> None:
     found = played(tasks)
     assert {id(task) for task, _ in found} == {id(task) for task in tasks}
     assert len(found) == len(tasks)
-    whole = simulate(POLICIES, PROBLEM, runs=37, seed=3)
+    complete = simulate(POLICIES, PROBLEM, runs=37, seed=3)
     for task, chunk in found:
         index = POLICIES.index(task.game.policy)
-        assert chunk.regret.tolist() == whole.regret[index, task.first_run : task.end].tolist()
-        assert chunk.pulls.tolist() == whole.pulls[index, task.first_run : task.end].tolist()
+        assert chunk.regret.tolist() == complete.regret[index, task.first_run : task.end].tolist()
+        assert chunk.pulls.tolist() == complete.pulls[index, task.first_run : task.end].tolist()
         assert chunk.seconds >= 0
 
 
@@ -131,17 +131,17 @@ def test_closing_cancels_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_tasks_are_taken_while_others_play(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first game ends only after the second one was asked for: nobody may wait for it before."""
-    asked = threading.Event()
+    requested = threading.Event()
     real = threads._play
 
     def waits(task: Task, *rest: Any) -> Chunk:
-        assert asked.wait(timeout=60)
+        assert requested.wait(timeout=60)
         return real(task, *rest)
 
     def tasks() -> Any:
         one, two = games(*POLICIES)
         yield Task(one, 0, 1)
-        asked.set()
+        requested.set()
         yield Task(two, 0, 1)
 
     monkeypatch.setattr(threads, "_play", waits)

@@ -55,12 +55,12 @@ def test_another_alpha_that_is_better_at_one_drop_is_told() -> None:
         return 0.8 if label == experiment.RAW and GRID[-1] == L else experiment.PAPER[label]
 
     findings = found(best_at)
-    told = claims(findings)
-    assert told["alpha-raw-ucb-same-for-all"].estimate.mean == pytest.approx(1.2**-3)
-    assert told["alpha-raw-ucb-same-for-all"].verdict == Verdict.FAILS
-    assert told["alpha-raw-ucb-same-for-all"].remark.endswith("0.8 at L = 13.")
-    assert told["alpha-fewa-same-for-all"].verdict == Verdict.HOLDS
-    assert told["alpha-raw-ucb-selected"].verdict == Verdict.HOLDS
+    decided = claims(findings)
+    assert decided["alpha-raw-ucb-same-for-all"].estimate.mean == pytest.approx(1.2**-3)
+    assert decided["alpha-raw-ucb-same-for-all"].verdict == Verdict.FAILS
+    assert decided["alpha-raw-ucb-same-for-all"].remark.endswith("0.8 at L = 13.")
+    assert decided["alpha-fewa-same-for-all"].verdict == Verdict.HOLDS
+    assert decided["alpha-raw-ucb-selected"].verdict == Verdict.HOLDS
     (row,) = (row for row in findings.tables["best-alpha"].rows if row["L"] == GRID[-1])
     assert row["best RAW-UCB"] == 0.8
     assert row["RAW-UCB 1.4 over it"].mean == pytest.approx(1.2**3)

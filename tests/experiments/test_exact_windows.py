@@ -96,8 +96,8 @@ def test_the_report_says_where_the_scan_agrees(prepared: Prepared, played: dict[
     assert "in the games that both played, 3, the pulls are equal in 3." in found.paragraphs[1]
     name = f"abrupt-{SHORT}-scan"
     other = replace(played[name], pulls=played[name].pulls[:, :, ::-1] + np.array([1, -1]))
-    told = experiment.findings(SMALL, prepared, {**played, name: other}).paragraphs[1]
-    assert "in the games that both played, 3, the pulls are equal in 2." in told
+    paragraph = experiment.findings(SMALL, prepared, {**played, name: other}).paragraphs[1]
+    assert "in the games that both played, 3, the pulls are equal in 2." in paragraph
 
 
 def test_the_table_holds_what_was_played(prepared: Prepared, played: dict[str, Result], found: Findings) -> None:

@@ -19,13 +19,13 @@ def test_the_users_own_nights_are_played_when_there(monkeypatch: pytest.MonkeyPa
     assert list(prepared.games) == ["night-3"]
     assert prepared.notes == ("night 2 is left out: it is missing",)
     (finished,) = experiments.run(["restless-nights"], progress=False)
-    said = [
+    texts = [
         finished.section.title,
         *finished.section.findings.notes,
         *finished.section.findings.paragraphs,
         *map(str, finished.section.findings.tables.values()),
     ]
-    assert "synthetic" not in " ".join(said).lower()
+    assert "synthetic" not in " ".join(texts).lower()
     assert not any(claim.synthetic for claim in finished.section.findings.claims)
     assert {claim.id for claim in finished.section.findings.claims}.isdisjoint({"nights-easy-logarithmic"})
 

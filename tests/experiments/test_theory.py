@@ -113,9 +113,9 @@ def test_the_claims_of_upper_bounds_take_the_worst_problem(prepared: Prepared, p
 
     made = {**played, **{name: tight(name, 0.5) for name in prepared.data}}
     for share, verdict in ((0.9, Verdict.HOLDS), (1.2, Verdict.FAILS)):
-        told = claims(experiment.findings(SMALL, prepared, made | {"rested-drop": tight("rested-drop", share)}))
+        found = claims(experiment.findings(SMALL, prepared, made | {"rested-drop": tight("rested-drop", share)}))
         for label in experiment.FOUR:
-            claim = told[f"theory-upper-{label.lower()}"]
+            claim = found[f"theory-upper-{label.lower()}"]
             assert claim.estimate.mean == pytest.approx(1 / share, rel=1e-12)
             assert claim.verdict == verdict
             assert claim.remark.startswith(f"Slack: the bounds are {1 / share:.3g} to 2 times the mean regret.")
@@ -125,8 +125,8 @@ def test_the_claims_of_upper_bounds_say_how_many_bounds_say_nothing(found: Findi
     rows = found.tables["upper-bounds"].rows
     for place, label in enumerate(experiment.FOUR):
         vacuous = sum(row["vacuous"] for row in rows[place::4])
-        said = f" {vacuous} of them say nothing: no play regrets so much." if vacuous else ""
-        assert claims(found)[f"theory-upper-{label.lower()}"].remark.endswith(f"the mean regret.{said}")
+        note = f" {vacuous} of them say nothing: no play regrets so much." if vacuous else ""
+        assert claims(found)[f"theory-upper-{label.lower()}"].remark.endswith(f"the mean regret.{note}")
 
 
 # --- Hard instances -----------------------------------------------------------------------------------------

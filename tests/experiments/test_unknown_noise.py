@@ -73,12 +73,12 @@ def test_the_estimate_is_a_line_across_all_sigmas() -> None:
     (figure,) = finished.section.findings.figures
     assert len(figure.panels) == len(finished.results) == 5
     for panel, result in zip(figure.panels, finished.results.values(), strict=True):
-        told, line = panel.curves
-        assert told.x.tolist() == line.x.tolist() == list(FACTORS)
-        assert told.y.tolist() == pytest.approx(result.regret[:-1, :, -1].mean(axis=1))
+        given, line = panel.curves
+        assert given.x.tolist() == line.x.tolist() == list(FACTORS)
+        assert given.y.tolist() == pytest.approx(result.regret[:-1, :, -1].mean(axis=1))
         assert line.y.tolist() == [pytest.approx(result.regret[-1, :, -1].mean())] * len(FACTORS)
         assert line.low is not None
         assert line.high is not None
         assert (line.low <= line.y).all()
         assert (line.y <= line.high).all()
-        assert (told.points, line.points) == (True, False)
+        assert (given.points, line.points) == (True, False)

@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from rotting.store.sqlite import SQLiteStore
-from tests.helpers.stores import numbered
+from tests.helpers.stores import numbered_events
 
 
 def main(path: str, durability: Any = "disk") -> None:
@@ -14,7 +14,7 @@ def main(path: str, durability: Any = "disk") -> None:
         store.add_bandit("songs", {})
     size = random.Random(store.last)
     while True:
-        last = store.append(numbered(store.last + 1, store.last + size.choice([1, 1, 1, 2, 5, 20])))
+        last = store.append(numbered_events(store.last + 1, store.last + size.choice([1, 1, 1, 2, 5, 20])))
         sys.stdout.write(f"{last}\n")
         sys.stdout.flush()
         if last % 10 == 0:

@@ -12,7 +12,7 @@ from rotting.kernels.random_numbers import uniform
 from rotting.policy import Kernel, Params, Policy, Reason
 
 
-def made(name: str, *functions: Callable[..., Any], **more: Any) -> Policy:
+def make_policy(name: str, *functions: Callable[..., Any], **more: Any) -> Policy:
     """Return a policy of these functions; `more` are other functions, and flags of its class."""
     flags: dict[str, Any] = {flag: more.pop(flag) for flag in ("randomised", "first_pulls") if flag in more}
     attributes = {"name": name, "listed": False, "kernel": Kernel(*functions, **more), **flags}
@@ -188,10 +188,10 @@ def _weight(s: Any, i: int) -> float:
 
 def draw(p: Params, s: Any, t: int, key: int, arms: Ints) -> int:
     """Draw in proportion to what each arm paid."""
-    whole = 0.0
+    total = 0.0
     for i in arms:
-        whole += _weight(s, i)
-    left = uniform(key, t, 0) * whole
+        total += _weight(s, i)
+    left = uniform(key, t, 0) * total
     for i in arms:
         left -= _weight(s, i)
         if left < 0.0:
@@ -200,11 +200,11 @@ def draw(p: Params, s: Any, t: int, key: int, arms: Ints) -> int:
 
 
 def chances(p: Params, s: Any, t: int, arms: Ints, out: Floats) -> None:
-    whole = 0.0
+    total = 0.0
     for i in arms:
-        whole += _weight(s, i)
+        total += _weight(s, i)
     for k in range(arms.size):
-        out[k] = _weight(s, arms[k]) / whole
+        out[k] = _weight(s, arms[k]) / total
 
 
 def draw_window(p: Params, s: Window, t: int, key: int, arms: Ints) -> int:
@@ -241,11 +241,11 @@ def chances_in_the_end(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> N
 
 def chances_of_all(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
     """Count the arms that are not available, too."""
-    whole = 0.0
+    weight_of_all = 0.0
     for i in range(s.total.size):
-        whole += _weight(s, i)
+        weight_of_all += _weight(s, i)
     for k in range(arms.size):
-        out[k] = _weight(s, arms[k]) / whole
+        out[k] = _weight(s, arms[k]) / weight_of_all
 
 
 def chances_below_zero(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
@@ -307,11 +307,11 @@ def init_weighted(p: Params, n_arms: int, capacity: int) -> Weighted:
 
 def draw_weighted(p: Params, s: Weighted, t: int, key: int, arms: Ints) -> int:
     """Write the probability of the arm that is drawn."""
-    whole = 0.0
+    total = 0.0
     for i in arms:
-        whole += _weight(s, i)
+        total += _weight(s, i)
     i = draw(p, s, t, key, arms)
-    s.propensity[i] = _weight(s, i) / whole
+    s.propensity[i] = _weight(s, i) / total
     return i
 
 
@@ -438,12 +438,12 @@ def choose_zero_on_a_tie(p: Params, s: Sums, t: int, key: int, arms: Ints) -> in
 
 
 SOUND = [
-    made("greedy", init, choose, update, explain),
-    made("greedy-in-silence", init, choose, update),
-    made("windowed", init_window, choose_window, update_window, explain_window, forget=forget_window),
-    made("windowed-in-silence", init_window, choose_window, update_window, forget=forget_window),
-    made("drawn", init, draw, update, propensities=chances, randomised=True, first_pulls=False),
-    made(
+    make_policy("greedy", init, choose, update, explain),
+    make_policy("greedy-in-silence", init, choose, update),
+    make_policy("windowed", init_window, choose_window, update_window, explain_window, forget=forget_window),
+    make_policy("windowed-in-silence", init_window, choose_window, update_window, forget=forget_window),
+    make_policy("drawn", init, draw, update, propensities=chances, randomised=True, first_pulls=False),
+    make_policy(
         "drawn-by-window",
         init_window,
         draw_window,
@@ -453,7 +453,7 @@ SOUND = [
         randomised=True,
         first_pulls=False,
     ),
-    made("weighted", init_weighted, draw_weighted, update, propensities=chances, randomised=True, first_pulls=False),
+    make_policy("weighted", init_weighted, draw_weighted, update, propensities=chances, randomised=True, first_pulls=False),
 ]
 """What the others are made of: each keeps every rule."""
 
@@ -466,19 +466,21 @@ _CHANCES = "propensities must be those of `choose`"
 _DRAWN = {"randomised": True, "first_pulls": False}
 
 BROKEN = {
-    made("without-forget", init_window, choose_window, update_window, explain_window): _USED_AGAIN,
-    made("without-forget-in-silence", init_window, choose_window, update_window): _USED_AGAIN,
-    made("without-forget-drawn", init_window, draw_window, update_window, propensities=chances_window, **_DRAWN): _USED_AGAIN,
-    made(
+    make_policy("without-forget", init_window, choose_window, update_window, explain_window): _USED_AGAIN,
+    make_policy("without-forget-in-silence", init_window, choose_window, update_window): _USED_AGAIN,
+    make_policy(
+        "without-forget-drawn", init_window, draw_window, update_window, propensities=chances_window, **_DRAWN
+    ): _USED_AGAIN,
+    make_policy(
         "forgets-rewards-alone", init_window, choose_window, update_window, explain_window, forget=forget_rewards_alone
     ): _USED_AGAIN,
-    made("forgets-the-next", init, choose, update, explain, forget=forget_the_next): _UNUSED,
-    made("forgets-the-next-in-silence", init, choose, update, forget=forget_the_next): _UNUSED,
-    made("forgets-the-one-before", init, choose, update, explain, forget=forget_the_one_before): _UNUSED,
-    made("forgets-all", init_window, choose_window, update_window, explain_window, forget=forget_all): _UNUSED,
-    made("forgets-the-others", init, choose, update, explain, forget=forget_the_others): _OTHERS,
+    make_policy("forgets-the-next", init, choose, update, explain, forget=forget_the_next): _UNUSED,
+    make_policy("forgets-the-next-in-silence", init, choose, update, forget=forget_the_next): _UNUSED,
+    make_policy("forgets-the-one-before", init, choose, update, explain, forget=forget_the_one_before): _UNUSED,
+    make_policy("forgets-all", init_window, choose_window, update_window, explain_window, forget=forget_all): _UNUSED,
+    make_policy("forgets-the-others", init, choose, update, explain, forget=forget_the_others): _OTHERS,
     **{
-        made(name, init_window, choose_window, update_window, explain_window, forget=forget): rule
+        make_policy(name, init_window, choose_window, update_window, explain_window, forget=forget): rule
         for name, forget, rule in (
             ("gives-to-the-first", give_to_the_first, _OTHERS),
             ("forgets-but-the-first", forget_but_the_first, _USED_AGAIN),
@@ -487,40 +489,42 @@ BROKEN = {
             ("forgets-but-the-oldest", forget_but_the_oldest, _USED_AGAIN),
         )
     },
-    made("chances-off-late", init, draw, update, propensities=chances_off_late, **_DRAWN): _CHANCES,
-    made("chances-off-early", init, draw, update, propensities=chances_off_early, **_DRAWN): _CHANCES,
-    made("chances-off-among-many", init, draw, update, propensities=chances_off_among_many, **_DRAWN): _CHANCES,
-    made("chances-off-among-two", init, draw, update, propensities=chances_off_among_two, **_DRAWN): _CHANCES,
-    made("chances-off-alone", init, draw, update, propensities=chances_off_alone, **_DRAWN): "propensities must sum to 1",
-    made("chances-off", init, draw, update, propensities=chances_off, **_DRAWN): _CHANCES,
-    made("chances-at-the-start", init, draw, update, propensities=chances_at_the_start, **_DRAWN): _CHANCES,
-    made("chances-in-the-end", init, draw, update, propensities=chances_in_the_end, **_DRAWN): _CHANCES,
-    made("chances-of-all", init, draw, update, propensities=chances_of_all, **_DRAWN): "propensities must sum to 1",
-    made("chances-below-zero", init, draw, update, propensities=chances_below_zero, **_DRAWN): (
+    make_policy("chances-off-late", init, draw, update, propensities=chances_off_late, **_DRAWN): _CHANCES,
+    make_policy("chances-off-early", init, draw, update, propensities=chances_off_early, **_DRAWN): _CHANCES,
+    make_policy("chances-off-among-many", init, draw, update, propensities=chances_off_among_many, **_DRAWN): _CHANCES,
+    make_policy("chances-off-among-two", init, draw, update, propensities=chances_off_among_two, **_DRAWN): _CHANCES,
+    make_policy(
+        "chances-off-alone", init, draw, update, propensities=chances_off_alone, **_DRAWN
+    ): "propensities must sum to 1",
+    make_policy("chances-off", init, draw, update, propensities=chances_off, **_DRAWN): _CHANCES,
+    make_policy("chances-at-the-start", init, draw, update, propensities=chances_at_the_start, **_DRAWN): _CHANCES,
+    make_policy("chances-in-the-end", init, draw, update, propensities=chances_in_the_end, **_DRAWN): _CHANCES,
+    make_policy("chances-of-all", init, draw, update, propensities=chances_of_all, **_DRAWN): "propensities must sum to 1",
+    make_policy("chances-below-zero", init, draw, update, propensities=chances_below_zero, **_DRAWN): (
         "propensities must lie between 0 and 1"
     ),
-    made("unweighted", init_weighted, draw_unweighted, update, propensities=chances, **_DRAWN): (
+    make_policy("unweighted", init_weighted, draw_unweighted, update, propensities=chances, **_DRAWN): (
         "choose must write the propensity of the arm that it returns"
     ),
-    made("draws-in-the-first-rounds", init, draw_in_the_first_rounds, update): (
+    make_policy("draws-in-the-first-rounds", init, draw_in_the_first_rounds, update): (
         "a policy that depends on its key must say `randomised = True`"
     ),
-    made("tosses", init, toss, update): "must not use random",
-    made("alias", init_alias, choose, update): "each array of a state must have memory of its own",
-    made("kept", init_kept, choose, update): _OUTSIDE,
-    made("counts-outside", init, choose, count_outside, explain): _OUTSIDE,
-    made("counts-in-a-default", init, choose, count_in_a_default, explain): _OUTSIDE,
-    made("explains-negated", init, choose, update, explain_negated): (
+    make_policy("tosses", init, toss, update): "must not use random",
+    make_policy("alias", init_alias, choose, update): "each array of a state must have memory of its own",
+    make_policy("kept", init_kept, choose, update): _OUTSIDE,
+    make_policy("counts-outside", init, choose, count_outside, explain): _OUTSIDE,
+    make_policy("counts-in-a-default", init, choose, count_in_a_default, explain): _OUTSIDE,
+    make_policy("explains-negated", init, choose, update, explain_negated): (
         "the chosen arm must have the largest index that explain returns"
     ),
-    made("for-capacity", init_for_capacity, choose, update): "a small state must be the corner of a large one",
-    made("counts-alone", init, choose, count_alone, explain): _MEAN,
-    made("credits-the-one-before", init, choose, credit_the_one_before, explain): _MEAN,
-    made("credits-the-last-choice", init_noted, choose_and_note, credit_the_last_choice, explain): _MEAN,
-    made("explains-and-counts", init, choose, update, explain_and_count): (
+    make_policy("for-capacity", init_for_capacity, choose, update): "a small state must be the corner of a large one",
+    make_policy("counts-alone", init, choose, count_alone, explain): _MEAN,
+    make_policy("credits-the-one-before", init, choose, credit_the_one_before, explain): _MEAN,
+    make_policy("credits-the-last-choice", init_noted, choose_and_note, credit_the_last_choice, explain): _MEAN,
+    make_policy("explains-and-counts", init, choose, update, explain_and_count): (
         "explain must change nothing that a choice depends on"
     ),
-    made("overwrites-arms", init, overwrite_arms, update): "choose and explain must leave `arms` as they are",
-    made("chooses-zero", init, choose_zero_on_a_tie, update): "an arm that is not available must not be chosen",
+    make_policy("overwrites-arms", init, overwrite_arms, update): "choose and explain must leave `arms` as they are",
+    make_policy("chooses-zero", init, choose_zero_on_a_tie, update): "an arm that is not available must not be chosen",
 }
 """Each broken policy with the rule that it breaks, or the end of what is said of it."""

@@ -4,7 +4,7 @@ import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tests.helpers.required import absent
+from tests.helpers.required import skip_or_fail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,10 +20,10 @@ def chromium() -> "Iterator[Browser]":
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        absent("Playwright is not installed")
+        skip_or_fail("Playwright is not installed")
     path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
     if path is None:
-        absent(f"no browser: none of {', '.join(CHROMIUMS)} is installed")
+        skip_or_fail(f"no browser: none of {', '.join(CHROMIUMS)} is installed")
     with sync_playwright() as playwright:
         # Its sandbox needs rights that a container does not give; the page is ours.
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])

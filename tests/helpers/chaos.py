@@ -50,25 +50,25 @@ class ServiceProcess:
         environment |= {} if locks else {"CHAOS_NO_LOCKS": "1"}
         module = "rotting" if disk is None and locks else "tests.helpers.chaos_serve"
         command = [sys.executable, "-m", module, "serve", str(path), "--port", str(port), *arguments]
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        self.process = subprocess.Popen(command, stderr=self._said, stdout=self._said, cwd=ROOT, env=environment)
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self.process = subprocess.Popen(command, stderr=self._output, stdout=self._output, cwd=ROOT, env=environment)
 
     def __enter__(self) -> "ServiceProcess":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.kill()
-        self._said.close()
+        self._output.close()
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """All that the service has printed so far."""
-        return os.pread(self._said.fileno(), 1 << 24, 0).decode(errors="replace")
+        return os.pread(self._output.fileno(), 1 << 24, 0).decode(errors="replace")
 
     @property
-    def said_saved(self) -> bool:
+    def has_saved(self) -> bool:
         """Whether the service has claimed that everything is saved."""
-        return any(line.startswith("saved ") for line in self.said.splitlines())
+        return any(line.startswith("saved ") for line in self.output.splitlines())
 
     @property
     def has_ended(self) -> bool:
@@ -93,8 +93,8 @@ class ServiceProcess:
     def wait_until_ready(self) -> "ServiceProcess":
         deadline = time.monotonic() + PATIENCE
         while not self.is_ready():
-            assert not self.has_ended, f"the service did not start: {self.said}"
-            assert time.monotonic() < deadline, f"the service did not become ready: {self.said}"
+            assert not self.has_ended, f"the service did not start: {self.output}"
+            assert time.monotonic() < deadline, f"the service did not become ready: {self.output}"
             time.sleep(0.02)
         return self
 
@@ -121,7 +121,7 @@ class ServiceProcess:
         """End the process in order; fail if it cannot."""
         self.terminate()
         code = self.wait()
-        assert code == 0, f"exit code {code}: {self.said}"
+        assert code == 0, f"exit code {code}: {self.output}"
 
 
 class Load:
@@ -206,6 +206,6 @@ def repeat_keys(service: ServiceProcess, calls: list[Call], most: int = 50) -> N
     keyed = [call for call in calls if call["call"] == "decide" and call["key"] is not None]
     for call in sorted(keyed, key=lambda each: each["time"])[-most:]:
         body = {"idempotency_key": call["key"], "count": len(call["decisions"])}
-        status, answer = service.call("POST", f"/v1/bandits/{call['bandit']}/decisions", body)
-        assert status == 200, answer
-        assert [[each["id"], each["arm"], each["round"]] for each in answer["decisions"]] == call["decisions"]
+        status, response = service.call("POST", f"/v1/bandits/{call['bandit']}/decisions", body)
+        assert status == 200, response
+        assert [[each["id"], each["arm"], each["round"]] for each in response["decisions"]] == call["decisions"]

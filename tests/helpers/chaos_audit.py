@@ -115,10 +115,10 @@ def _missing_end(log: Log, call: Call) -> Iterator[str]:
 
 def _changed_keys(calls: list[Call]) -> Iterator[str]:
     """Yield the idempotency keys that gave different decisions."""
-    answers: dict[tuple[str, str], Any] = {}
+    responses: dict[tuple[str, str], Any] = {}
     for call in calls:
         if call["call"] == "decide" and call["key"] is not None:
-            first = answers.setdefault((call["bandit"], call["key"]), call["decisions"])
+            first = responses.setdefault((call["bandit"], call["key"]), call["decisions"])
             if first != call["decisions"]:
                 yield f"key {call['key']} gave {first}, then {call['decisions']}"
 

@@ -7,15 +7,15 @@ from rotting.report.claims import Claim
 
 
 def claim(low: float, high: float, least: float = -math.inf, most: float = math.inf) -> Claim:
-    return claimed(Interval(1.0, low, high), least, most)
+    return claim_about(Interval(1.0, low, high), least, most)
 
 
-def claimed(estimate: Interval, least: float = -math.inf, most: float = math.inf) -> Claim:
+def claim_about(estimate: Interval, least: float = -math.inf, most: float = math.inf) -> Claim:
     return Claim("id", "source", "words", "quantity", estimate, least, most)
 
 
-def why(estimate: Interval) -> str:
-    """Why there is no interval."""
+def missing_reason(estimate: Interval) -> str:
+    """Return the reason why there is no interval."""
     assert isinstance(estimate, NoInterval)
     assert estimate[1:] == (None, None)
     return estimate.reason

@@ -5,7 +5,7 @@ import pytest
 from rotting.datasets import data_folder, files
 
 
-def real(source: files.Source) -> pytest.MarkDecorator:
+def requires_data_file(source: files.Source) -> pytest.MarkDecorator:
     path = data_folder() / source.path
     return pytest.mark.skipif(not path.is_file(), reason=f"{source.path} is not in ROTTING_DATA")
 

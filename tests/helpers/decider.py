@@ -42,9 +42,9 @@ class Notes:
 
 
 def live(store: str, path: str, seed: str) -> None:
-    told = [line.split() for line in Path(path).read_text().splitlines()] if Path(path).exists() else []
-    rewarded = [words[1] for words in told if words[0] == "rewarded"]
-    unsure = [words[1] for words in told if words[0] == "decided" and words[1] not in {*rewarded}]
+    lines = [line.split() for line in Path(path).read_text().splitlines()] if Path(path).exists() else []
+    rewarded = [words[1] for words in lines if words[0] == "rewarded"]
+    unsure = [words[1] for words in lines if words[0] == "decided" and words[1] not in {*rewarded}]
     notes, chance = Notes(path), random.Random(seed)
     limits.SNAPSHOT_EVENTS, limits.WAL_PAGES, limits.PIECE_BYTES, limits.PIECES = 25, 30, 100, 4  # it all happens often
     notes.tell("a snapshot", SQLiteStore, "save_snapshot")

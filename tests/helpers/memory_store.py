@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 from rotting.common.rules import nonnegative_int
 from rotting.errors import StoreDamagedError, StoreFailedError, StoreLockedError, StoreReadOnlyError
-from rotting.store.protocol import Event, Payload, Snapshot
+from rotting.store.protocol import Payload, Snapshot, StoredEvent
 from rotting.store.records import check_bandit, check_new, check_snapshot, decode, digest, encode
 
 
@@ -108,7 +108,7 @@ class MemoryStore:
                 medium.log.append(_Record(self._epoch, name, content, before))
             return len(medium.log)
 
-    def read(self, bandit: str | None = None, after: int = 0) -> Iterator[Event]:
+    def read(self, bandit: str | None = None, after: int = 0) -> Iterator[StoredEvent]:
         """Yield the events after a number."""
         medium = self._open()
         if bandit is not None:
@@ -116,12 +116,12 @@ class MemoryStore:
         start = nonnegative_int("after", after)
         return self._events(medium, bandit, start)
 
-    def note(self, bandit: str, name: str) -> Event | None:
+    def note(self, bandit: str, name: str) -> StoredEvent | None:
         """Return the newest note of a bandit that has this name, or None."""
         notes = [event for event in self.read(bandit) if event.payload.get("note") == name]
         return notes[-1] if notes else None
 
-    def _events(self, medium: Medium, bandit: str | None, start: int) -> Iterator[Event]:
+    def _events(self, medium: Medium, bandit: str | None, start: int) -> Iterator[StoredEvent]:
         before = medium.log[start - 1].digest if 0 < start <= len(medium.log) else digest(medium.id)
         for number in itertools.count(start + 1):
             if number > len(medium.log):
@@ -131,7 +131,7 @@ class MemoryStore:
             if before != record.digest:
                 raise StoreDamagedError(f"is damaged: event {number} is not what was written", "the store")
             if bandit in {None, record.bandit}:
-                yield Event(number, record.epoch, record.bandit, decode(record.payload))
+                yield StoredEvent(number, record.epoch, record.bandit, decode(record.payload))
 
     def save_snapshot(self, bandit: str, number: int, state: Payload) -> None:
         """Keep the state of a bandit; only the newest is kept."""

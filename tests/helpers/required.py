@@ -6,7 +6,7 @@ from typing import NoReturn
 import pytest
 
 
-def absent(what: str) -> NoReturn:
+def skip_or_fail(what: str) -> NoReturn:
     """Skip the test, or fail it with CI=true in the environment."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"{what}: it must be there with CI=true")

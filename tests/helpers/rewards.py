@@ -3,6 +3,6 @@
 import zlib
 
 
-def paid(arm: object, k: int) -> float:
-    """What an arm pays for the k-th time: one of 0, 1/4, ..., 1, without a pattern."""
+def reward_at(arm: object, k: int) -> float:
+    """Return the k-th reward of an arm: one of 0, 1/4, ..., 1, without a pattern."""
     return zlib.crc32(repr((arm, k)).encode()) % 5 / 4.0

@@ -6,7 +6,7 @@ import numpy as np
 
 from rotting.common.statistics import Interval
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.tables import Column, Table
+from rotting.display.tables import Column, FormattedTable
 from rotting.report import About
 from rotting.report.claims import Claim
 from rotting.report.model import Findings, Section
@@ -44,7 +44,7 @@ def figure() -> Figure:
     )
 
 
-def table() -> Table:
+def table() -> FormattedTable:
     rows = [
         {"policy": label, "runs": 10 * k, "regret": Interval(k + 1 / 3, k - 0.1, k + 0.7), "won": 0.1 * k, "paper": 1.5 * k}
         for k, label in enumerate(LABELS)
@@ -57,7 +57,7 @@ def table() -> Table:
         Column("won", lambda row: "-" if row["won"] is None else f"{row['won']:.1%}"),
         Column("regret (paper)", lambda row: "-" if row["paper"] is None else f"{row['paper']:.2f}"),
     )
-    return Table(("Regret at the horizon", "10 runs, seed 3"), columns, rows)
+    return FormattedTable(("Regret at the horizon", "10 runs, seed 3"), columns, rows)
 
 
 def sections() -> list[Section]:

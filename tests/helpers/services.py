@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rotting.service.application import Application
-from rotting.service.server import Service, Settings
+from rotting.service.server import Service, ServiceSettings
 from rotting.store.host import Host
 
 SONGS = {"policy": "ucb1", "params": {"sigma": 0.5}, "arms": ["jazz", "rock", "folk"]}
@@ -102,7 +102,7 @@ class Running:
 @contextmanager
 def running(path: Path, **settings: Any) -> Iterator[Running]:
     """Run a service on a store."""
-    service = Service(path, Settings(port=0, **settings), print)
+    service = Service(path, ServiceSettings(port=0, **settings), print)
     ready, stop = threading.Event(), asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []
     failed: list[BaseException] = []
@@ -138,10 +138,10 @@ def running(path: Path, **settings: Any) -> Iterator[Running]:
 
 
 @contextmanager
-def serving(
+def service_process(
     path: Path, port: int, *arguments: str, program: tuple[str, ...] = ("-m", "rotting")
 ) -> Iterator["subprocess.Popen[str]"]:
-    """A service in a process of its own, which is killed in the end."""
+    """Run a service in a process of its own, and kill it in the end."""
     command = [sys.executable, *program, "serve", str(path), "--port", str(port), *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as found:
         try:
@@ -150,7 +150,7 @@ def serving(
             found.kill()
 
 
-def said(running: "subprocess.Popen[str]", pattern: str) -> str:
+def wait_for_line(running: "subprocess.Popen[str]", pattern: str) -> str:
     """Wait for a line on standard error."""
     assert running.stderr is not None
     lines = []
@@ -158,4 +158,4 @@ def said(running: "subprocess.Popen[str]", pattern: str) -> str:
         lines.append(line)
         if re.search(pattern, line):
             return line
-    raise AssertionError(f"{pattern!r} was not said: {lines}")
+    raise AssertionError(f"{pattern!r} is not in the output: {lines}")

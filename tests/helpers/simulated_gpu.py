@@ -175,15 +175,15 @@ def little_memory() -> list[Any]:
     PATCH.setattr(cuda._SharedByRuns, "room", three_runs)
     same = simulate(**games) == simulate(engine="cuda", **games)
     PATCH.setattr(cuda._SharedByRuns, "room", room)
-    told = []
+    messages = []
     for free, page in ((100.0, 0), (1e9, 10**8)):
         PATCH.setattr(Device, "free_bytes", lambda device, free=free: free)
         PATCH.setattr(Device, "page_bytes", page)
         try:
             simulate(engine="cuda", **games)
         except EngineError as error:
-            told.append(str(error))
-    return [sizes, same, *told]
+            messages.append(str(error))
+    return [sizes, same, *messages]
 
 
 def kept_and_cancelled() -> list[Any]:
@@ -255,7 +255,7 @@ def unsupported_features() -> list[Any]:
     by_function: Any = {"policies": make("raw-ucb"), "problem": Problem.by_function(mean, 3), "horizon": 40, "runs": 3}
     same = simulate(**by_function) == simulate(engine="cuda", **by_function)
     two = two_arms(horizon=20)
-    told = []
+    messages = []
     for more in (
         {"problem": two, "record": "arms"},
         {"problem": RandomBreakpoints(2, 20)},
@@ -266,8 +266,8 @@ def unsupported_features() -> list[Any]:
         try:
             simulate(engine="cuda", **games)
         except EngineError as error:
-            told.append(str(error))
-    return [same, told]
+            messages.append(str(error))
+    return [same, messages]
 
 
 def foreign_code() -> str:
@@ -293,8 +293,8 @@ def _clusters() -> "Iterator[None]":
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster:
         made: list[Any] = []
 
-        def local(**asked: Any) -> Any:
-            inspect.signature(distributed.LocalCluster).bind(**asked)
+        def local(**options: Any) -> Any:
+            inspect.signature(distributed.LocalCluster).bind(**options)
             return cluster
 
         def client(where: Any) -> Any:
@@ -324,9 +324,9 @@ def page_of_engines() -> list[Any]:
 
     played: list[Any] = []
 
-    def small(policies: Any, problem: Any, **asked: Any) -> Any:
-        inspect.signature(simulate).bind(policies, problem, **asked)
-        engine = asked["engine"]
+    def small(policies: Any, problem: Any, **options: Any) -> Any:
+        inspect.signature(simulate).bind(policies, problem, **options)
+        engine = options["engine"]
         played.append(engine if isinstance(engine, str) else type(engine).__name__)
         return simulate(policies, problem, horizon=20, runs=3, engine=engine)
 
@@ -346,9 +346,9 @@ def page_of_a_sweep() -> bool:
     from rotting.simulation.sweep import sweep
     from tests.helpers.blocks import block
 
-    def small(policies: Any, problems: Any, **asked: Any) -> Any:
-        inspect.signature(sweep).bind(policies, problems, **asked)
-        return sweep(policies, problems, horizon=20, runs=3, engine=asked["engine"])
+    def small(policies: Any, problems: Any, **options: Any) -> Any:
+        inspect.signature(sweep).bind(policies, problems, **options)
+        return sweep(policies, problems, horizon=20, runs=3, engine=options["engine"])
 
     PATCH.setattr(rotting, "sweep", small)
     policies = [rotting.UCB1()]

@@ -93,7 +93,7 @@ def soak(
                 time.sleep(1.0)  # until most of them are there
                 found.append(Round(used, calm, asyncio.run(_measure(port, used, seconds))))
         memory = service.peak_memory - before
-        assert service.is_ready(), service.said
+        assert service.is_ready(), service.output
         service.stop()
     return Soak(found, memory)
 
@@ -197,7 +197,7 @@ class _Pool:
             else:
                 connection.send(_DECIDE, self._due.popleft())
 
-    def answered(self, connection: "_Connection", response: bytes, due: float | None) -> None:
+    def receive(self, connection: "_Connection", response: bytes, due: float | None) -> None:
         """Count a response, and use the connection for what waits."""
         if not response.startswith(b"HTTP/1.1 200 "):
             self.failures.append(response)
@@ -243,7 +243,7 @@ class _Connection(asyncio.Protocol):
         at = self._data.lower().index(b"content-length:") + 15
         if len(self._data) >= head + 4 + int(self._data[at : self._data.index(b"\r\n", at)]):
             response, self._data, self.is_waiting = self._data, b"", False
-            self._pool.answered(self, response, self._due)
+            self._pool.receive(self, response, self._due)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._pool.lost(self, f"connection lost: {error}")

@@ -88,19 +88,19 @@ def place(kind: str, folder: Path) -> Place:
     return InFile(folder / "songs.rot", next(each for each in DURABILITIES if kind.endswith(f"-{each}")))
 
 
-def numbered(first: int, last: int) -> list[tuple[str, dict[str, Any]]]:
-    """Events that say which they are."""
+def numbered_events(first: int, last: int) -> list[tuple[str, dict[str, Any]]]:
+    """Return events whose payloads hold their numbers."""
     return [("songs", {"n": number}) for number in range(first, last + 1)]
 
 
-def says(store: Store, after: int = 0) -> list[Any]:
-    """What the events of a store say, and that they are in order."""
+def read_numbers(store: Store, after: int = 0) -> list[Any]:
+    """Return the numbers in the payloads of a store's events, and check that the events are in order."""
     events = list(store.read(after=after))
     assert [event.number for event in events] == list(range(after + 1, after + len(events) + 1))
     return [event.payload["n"] for event in events]
 
 
-def newest(store: Store, bandit: str) -> Snapshot | None:
+def newest_snapshot(store: Store, bandit: str) -> Snapshot | None:
     """The newest intact snapshot of a bandit."""
     return next(store.snapshots(bandit), None)
 

@@ -66,8 +66,8 @@ def test_sums_of_rewards_are_subtracted_without_any_error(seed: int) -> None:
     for reward in rewards:
         sums.append(add(*sums[-1], float(reward)))
     for k in rng.integers(0, 40, 5):
-        whole = sum((Fraction(float(x)) for x in rewards[k:]), Fraction(0))
-        assert exact(*subtract(*sums[-1], *sums[k])) == whole
+        total = sum((Fraction(float(x)) for x in rewards[k:]), Fraction(0))
+        assert exact(*subtract(*sums[-1], *sums[k])) == total
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -24,7 +24,7 @@ from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
 from tests.helpers.games import learners, taking_priors
-from tests.helpers.rewards import paid
+from tests.helpers.rewards import reward_at
 
 LEARNERS = learners()
 COUNT_ARMS: list[Policy] = [
@@ -75,14 +75,14 @@ def test_only_the_arms_that_are_there_count(policy: Policy, lives: list[tuple[st
         chosen = begun.pull()
         assert lived.pull() == chosen
         for each in (lived, begun):
-            each.update(chosen, paid(chosen, k))
+            each.update(chosen, reward_at(chosen, k))
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
 def test_a_retired_arm_comes_back_as_it_was(policy: Policy) -> None:
     bandit = Bandit(policy, arms=["a", "b", "c"], seed=3)
     for k in range(30):
-        bandit.update("abc"[k % 3], paid("abc"[k % 3], k))
+        bandit.update("abc"[k % 3], reward_at("abc"[k % 3], k))
     before, propensities = bandit.explain(), bandit.propensities()
     bandit.retire("b")
     assert list(bandit.arms) == ["a", "c"]
@@ -214,8 +214,8 @@ def test_a_new_arm_may_begin_with_a_prior(name: str) -> None:
     assert (reasons["c"].pulls, reasons["d"].pulls, bandit.rounds) == (3, 1, 10)
     if name != "thompson-sampling":  # which has a prior of its own
         assert reasons["c"].mean == reasons["d"].mean == 0.5
-    told = Bandit.from_state(bandit.get_state())
-    assert repr(told.explain()["c"]) == repr(reasons["c"])
+    restored = Bandit.from_state(bandit.get_state())
+    assert repr(restored.explain()["c"]) == repr(reasons["c"])
 
 
 @pytest.mark.parametrize("policy", taking_priors(LEARNERS), ids=repr)
@@ -231,7 +231,7 @@ def test_arms_with_priors_before_the_first_round_are_all_pulled(policy: Policy) 
         assert len(set(np.isnan(indices))) == 1  # no arm alone is without an index
         arm = bandit.pull()
         pulls[arm] += 1
-        bandit.update(arm, paid(arm, pulls[arm]))
+        bandit.update(arm, reward_at(arm, pulls[arm]))
     assert min(pulls.values()) >= 15
 
 
@@ -250,7 +250,7 @@ def test_a_pooled_prior_is_the_mean_of_the_rewards_as_they_are_learned(name: str
     assert wild.get_state()["rewards"] == tame.get_state()["rewards"] == [3.5 + 0.4375, 9]
 
 
-def test_who_weighs_by_propensity_has_no_prior() -> None:
+def test_a_policy_that_weighs_by_propensity_refuses_a_prior() -> None:
     bandit = Bandit(make("exp3", gamma=0.1), arms=["a"])
     with pytest.raises(ValueError, match="prior must be left out for Exp3.*, which starts a new arm level with the best, got"):
         bandit.add_arm("b", prior=(0.5, 1))
@@ -258,7 +258,7 @@ def test_who_weighs_by_propensity_has_no_prior() -> None:
 
 def test_many_arms_start_at_once_and_are_told_apart() -> None:
     """Quadratic work on this many arms would take minutes."""
-    bandit = Bandit(make("eff-raw-ucb"), arms=range(50_000))
+    bandit: Bandit[int | str] = Bandit(make("eff-raw-ucb"), arms=range(50_000))
     assert bandit.pull() == 0
     with pytest.raises(ValueError, match="arm must be one of 0, 1, 2, 3, 4, 5 and 49994 others, got 'zero'"):
         bandit.update("zero", 1.0)
@@ -271,9 +271,9 @@ def test_many_arms_come_and_go_as_few_do(policy: Policy, monkeypatch: pytest.Mon
     """Among many, what is called then is compiled: to the same effect."""
 
     def lived() -> dict[str, Any]:
-        bandit = Bandit(policy, arms=range(3), seed=1)
+        bandit: Bandit[int | str] = Bandit(policy, arms=range(3), seed=1)
         for k in range(30):
-            bandit.update(k % 3, paid(k % 3, k))
+            bandit.update(k % 3, reward_at(k % 3, k))
         bandit.forget(0)
         bandit.retire(2)
         bandit.add_arm("new")

@@ -190,30 +190,30 @@ def assert_refused(call: Callable[[Bandit, str], Any], error: type[RottingError]
     before = bandit.get_state()
     with pytest.raises(error) as caught:
         call(bandit, made)
-    told = str(caught.value)
-    assert told.startswith(words)
-    assert len(told) < 250
-    assert "\n" not in told
+    message = str(caught.value)
+    assert message.startswith(words)
+    assert len(message) < 250
+    assert "\n" not in message
     assert bandit.get_state() == before
 
 
 @pytest.mark.parametrize("verb", REWARDS)
 @pytest.mark.parametrize(("bad", "error", "words"), BAD_REWARDS, ids=[f"{each[0]!r:.12}" for each in BAD_REWARDS])
-def test_rewards(verb: str, bad: Any, error: type[RottingError], words: str) -> None:
+def test_invalid_rewards_are_refused(verb: str, bad: Any, error: type[RottingError], words: str) -> None:
     name = {"expire": "missing", "expire all": "missing", "prior": "mean"}.get(verb, "reward")
     assert_refused(lambda bandit, made: REWARDS[verb](bandit, made, bad), error, words.replace("reward must", f"{name} must"))
 
 
 @pytest.mark.parametrize("verb", IDS)
 @pytest.mark.parametrize("bad", BAD_IDS, ids=lambda each: type(each).__name__)
-def test_ids(verb: str, bad: Any) -> None:
+def test_invalid_ids_are_refused(verb: str, bad: Any) -> None:
     words = f"id must be a Decision or its id, a string, got {bad!r}"
     assert_refused(lambda bandit, made: IDS[verb](bandit, made, bad), InvalidTypeError, words)
 
 
 @pytest.mark.parametrize("verb", IDS)
 @pytest.mark.parametrize("kind", ["another bandit's", "empty", "long"])
-def test_ids_that_nobody_has_are_unknown(verb: str, kind: str) -> None:
+def test_unknown_ids_have_the_outcome_unknown(verb: str, kind: str) -> None:
     bandit, other = (Bandit(make("kl-ucb"), arms=["a", "b"]) for _ in range(2))
     made = bandit.decide()
     bandit.reward(made.id, 1.0)
@@ -226,7 +226,7 @@ def test_ids_that_nobody_has_are_unknown(verb: str, kind: str) -> None:
 
 @pytest.mark.parametrize("verb", KNOWN_ARMS)
 @pytest.mark.parametrize("bad", UNKNOWN_ARMS, ids=lambda each: f"{each!r:.12}")
-def test_arms_that_are_not_there(verb: str, bad: Any) -> None:
+def test_unknown_arms_are_refused(verb: str, bad: Any) -> None:
     shown = f"'{39 * 'x'}... (100002 characters)" if bad is LONG else repr(bad)
     words = f"arm must be one of 'a', 'b', got {shown}"
     assert_refused(lambda bandit, made: KNOWN_ARMS[verb](bandit, made, bad), InvalidValueError, words)
@@ -234,36 +234,36 @@ def test_arms_that_are_not_there(verb: str, bad: Any) -> None:
 
 @pytest.mark.parametrize("verb", ["add_arm", "revive"])
 @pytest.mark.parametrize("bad", NO_ARMS, ids=lambda each: type(each).__name__)
-def test_arms_that_json_cannot_carry(verb: str, bad: Any) -> None:
+def test_arms_that_json_cannot_carry_are_refused(verb: str, bad: Any) -> None:
     words = "arm must be a string, a number, None or a tuple of these, so that JSON can carry it, got "
     assert_refused(lambda bandit, made: getattr(bandit, verb)(bad), InvalidTypeError, words)
 
 
 @pytest.mark.parametrize("verb", MASKS)
 @pytest.mark.parametrize("bad", ["a", b"a", 5, 1.5, True, LONG], ids=lambda each: f"{each!r:.12}")
-def test_masks_that_are_none(verb: str, bad: Any) -> None:
+def test_invalid_lists_of_arms_are_refused(verb: str, bad: Any) -> None:
     assert_refused(lambda bandit, made: MASKS[verb](bandit, made, bad), InvalidTypeError, "arms must be a list of arms, got ")
 
 
 @pytest.mark.parametrize("verb", MASKS)
 @pytest.mark.parametrize("bad", [[], (), {}, iter(())], ids=lambda each: type(each).__name__)
-def test_masks_without_arms(verb: str, bad: Any) -> None:
+def test_empty_lists_of_arms_are_refused(verb: str, bad: Any) -> None:
     words = "arms must hold at least one arm, got none"
     assert_refused(lambda bandit, made: MASKS[verb](bandit, made, bad), InvalidValueError, words)
 
 
 @pytest.mark.parametrize(("call", "error", "words"), OTHERS)
-def test_other_arguments(call: Callable[[Any, str], Any], error: type[RottingError], words: str) -> None:
+def test_other_invalid_arguments_are_refused(call: Callable[[Any, str], Any], error: type[RottingError], words: str) -> None:
     assert_refused(call, error, words)
 
 
 @pytest.mark.parametrize(("prior", "error", "words"), BAD_PRIORS, ids=[f"{each[0]!r:.12}" for each in BAD_PRIORS])
-def test_priors(prior: Any, error: type[RottingError], words: str) -> None:
+def test_invalid_priors_are_refused(prior: Any, error: type[RottingError], words: str) -> None:
     assert_refused(lambda bandit, made: bandit.add_arm("new", prior=prior), error, words)
 
 
 @pytest.mark.parametrize(("options", "error", "words"), BEGINNINGS)
-def test_beginnings(options: dict[str, Any], error: type[RottingError], words: str) -> None:
+def test_invalid_arguments_of_a_new_bandit_are_refused(options: dict[str, Any], error: type[RottingError], words: str) -> None:
     with pytest.raises(error) as caught:
         Bandit(**{"policy": make("ucb1"), "arms": ["a", "b"], **options})
     assert str(caught.value).startswith(words)

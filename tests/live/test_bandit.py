@@ -17,7 +17,7 @@ from rotting.live.bandit import Bandit
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.helpers.games import learners, play
-from tests.helpers.rewards import paid
+from tests.helpers.rewards import reward_at
 
 LEARNERS = learners()
 FIRST_PULLERS = [each for each in LEARNERS if each.first_pulls]
@@ -59,13 +59,13 @@ def test_live_equals_simulated(policy: Policy) -> None:
 @pytest.mark.parametrize("stop", [0, 63, 64, 130])
 def test_save_restore_and_go_on_equals_not_stopping(policy: Policy, stop: int) -> None:
     rewards = unit_table(3, 200)
-    whole, first = Bandit(policy, arms=[1, 2, 3], seed=9), Bandit(policy, arms=[1, 2, 3], seed=9)
+    uninterrupted, first = Bandit(policy, arms=[1, 2, 3], seed=9), Bandit(policy, arms=[1, 2, 3], seed=9)
     pulls: dict[Hashable, int] = {}
-    expected = run(whole, rewards, 200, {})
+    expected = run(uninterrupted, rewards, 200, {})
     begun = run(first, rewards, stop, pulls)
     second = Bandit.from_state(json.loads(json.dumps(first.get_state())))
     assert begun + run(second, rewards, 200 - stop, pulls) == expected
-    assert second.get_state() == whole.get_state()
+    assert second.get_state() == uninterrupted.get_state()
 
 
 @pytest.mark.parametrize("policy", FIRST_PULLERS, ids=lambda each: each.name)
@@ -133,29 +133,29 @@ SEPARATE += [make("sw-ucb", tau=25), make("sliding-window-ts", tau=25), make("d-
 def test_after_a_removal_all_is_as_if_the_arm_had_never_been_pulled(policy: Policy) -> None:
     """Against a state that was not told of its rewards: also what is counted over all arms must not count it any more."""
     kernel, params, capacity = policy.kernel, policy.params, 120
-    told, spared = states.new_state(policy, 3, capacity), states.new_state(policy, 3, capacity)
+    forgotten, spared = states.new_state(policy, 3, capacity), states.new_state(policy, 3, capacity)
     rewards = unit_table(3, capacity)
     for t in range(1, 61):
         arm = (t // 2) % 3
-        for state in (told,) if arm == 1 else (told, spared):
+        for state in (forgotten,) if arm == 1 else (forgotten, spared):
             kernel.update(params, state, t, arm, float(rewards[arm, t]))
-    states.forget_arm(policy, told, 1, capacity)
+    states.forget_arm(policy, forgotten, 1, capacity)
     left = np.array([0, 2])
     for t in range(61, capacity):
         if t == 80 and policy.first_pulls:  # a new arm in its place; exponential weights start it level with the leader
             left = np.arange(3)
         if kernel.explain is not None:
             for arm in left:
-                reasons = [kernel.explain(params, states.copy(state), t, left, arm) for state in (told, spared)]
+                reasons = [kernel.explain(params, states.copy(state), t, left, arm) for state in (forgotten, spared)]
                 assert reasons[0] == pytest.approx(reasons[1], rel=1e-12, nan_ok=True), t
         if kernel.propensities is not None and t % 20 == 1:  # integrals, for some
             propensities = np.zeros((2, left.size))
-            for state, out in zip((told, spared), propensities, strict=True):
+            for state, out in zip((forgotten, spared), propensities, strict=True):
                 kernel.propensities(params, states.copy(state), t, left, out)
             assert propensities[0] == pytest.approx(propensities[1], rel=1e-9), t
-        arms = [int(kernel.choose(params, state, t, 7, left)) for state in (told, spared)]
+        arms = [int(kernel.choose(params, state, t, 7, left)) for state in (forgotten, spared)]
         assert arms[0] == arms[1], t
-        for state in (told, spared):
+        for state in (forgotten, spared):
             kernel.update(params, state, t, arms[0], float(rewards[arms[0], t]))
 
 
@@ -195,9 +195,9 @@ def test_nothing_is_left_of_a_kept_arm_that_is_added_afresh(policy: Policy) -> N
 
     kept, gone = begun(keep=True), begun(keep=False)
     assert kept.explain()["b"].pulls == 0
-    said = {each["arm"]: each for each in kept.get_state()["arms"]}
-    assert len(said) == len(kept.get_state()["arms"]) == 3
-    assert said["b"] == {"arm": "b", "slot": 1, "retired": False, "pulls": 0}
+    saved_arms = {each["arm"]: each for each in kept.get_state()["arms"]}
+    assert len(saved_arms) == len(kept.get_state()["arms"]) == 3
+    assert saved_arms["b"] == {"arm": "b", "slot": 1, "retired": False, "pulls": 0}
     assert kept.get_state()["decisions"] == []
     with pytest.raises(ValueError, match="arm must be new, got 'b'"):
         kept.add_arm("b", resume=True)
@@ -225,8 +225,8 @@ def test_an_arm_in_the_place_of_another_owes_no_rewards() -> None:
             if keep:
                 bandit.forget("a")
             bandit.add_arm("c")
-            said = next(each for each in bandit.get_state()["arms"] if each["arm"] == "c")
-            assert said == {"arm": "c", "slot": 0, "retired": False, "pulls": 0}
+            row = next(each for each in bandit.get_state()["arms"] if each["arm"] == "c")
+            assert row == {"arm": "c", "slot": 0, "retired": False, "pulls": 0}
             assert bandit.pending == bandit.explain()["c"].pending == 0
             assert bandit.rounds == 3
             bandit.update("c", 1.0)  # nobody asked for it: a round of its own
@@ -236,7 +236,7 @@ def test_an_arm_in_the_place_of_another_owes_no_rewards() -> None:
 
 def test_slots_are_used_again() -> None:
     """News come and go by the million: the state must not grow with those that went."""
-    bandit = Bandit(make("eff-raw-ucb"), arms=["old"])
+    bandit: Bandit[int | str] = Bandit(make("eff-raw-ucb"), arms=["old"])
     bandit.update("old", 0.5)
     for k in range(300):
         bandit.add_arm(k)
@@ -250,12 +250,12 @@ def test_slots_are_used_again() -> None:
 def test_any_order_of_calls_keeps_the_promises(calls: list[str]) -> None:
     bandit = Bandit(make("eff-raw-ucb"), arms=[0, 1])
     fresh = 2
-    owed: list[Hashable] = []
+    owed: list[int] = []
     for call in calls:
         if call == "pull":
             arm = bandit.pull()
             assert arm in bandit.arms
-            bandit.update(arm, paid(arm, bandit.rounds))
+            bandit.update(arm, reward_at(arm, bandit.rounds))
         elif call == "late":
             owed.append(bandit.pull())
         elif call == "add":
@@ -354,7 +354,7 @@ def test_eff_raw_ucb_stays_small() -> None:
     assert sizes[1] < 10_000
 
 
-def test_explain_says_what_decides() -> None:
+def test_explain_gives_the_numbers_that_decide() -> None:
     bandit = Bandit(make("raw-ucb"), arms=["a", "b"])
     for _ in range(30):
         bandit.update(bandit.pull(), 0.25)

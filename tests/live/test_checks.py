@@ -412,8 +412,8 @@ def two_swapped(p: Params, s: ucb1.State, t: int, arms: Ints, out: Floats) -> No
 def test_propensities_must_be_right_for_every_arm() -> None:
     policy = broken(choose=with_chances, propensities=two_swapped)
     type(policy).randomised, type(policy).first_pulls = True, False
-    told = r"propensities must be those of `choose` \(round 1, arms \[0 1 2\]: \[0.5 0.4 0.1\] against \[0.5\d* 0.09"
-    with pytest.raises(CheckError, match=told):
+    message = r"propensities must be those of `choose` \(round 1, arms \[0 1 2\]: \[0.5 0.4 0.1\] against \[0.5\d* 0.09"
+    with pytest.raises(CheckError, match=message):
         check_policy(policy)
 
 
@@ -436,7 +436,7 @@ def test_a_compiler_that_leaves_another_state_is_caught(monkeypatch: pytest.Monk
         check_policy(policy)
 
 
-def test_what_was_pulled_first_is_told() -> None:
+def test_the_error_names_the_first_pulls() -> None:
     with pytest.raises(CheckError, match=r"the first pulls must go in the order of the arms, .* \(\[2, 2, 2\]\)$"):
         check_policy(broken(choose=wrong_order))
 

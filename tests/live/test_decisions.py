@@ -14,13 +14,13 @@ from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.decisions import Key
 from rotting.live.ledger import Entry
-from rotting.live.saved_state import Parts
+from rotting.live.saved_state import StateParts
 from rotting.policy import Policy
 from rotting.registry import make
 from rotting.store.durable import DurableBandit
 from rotting.store.durable import open as open_bandit
 from tests.helpers.games import affordable, learners
-from tests.helpers.rewards import paid
+from tests.helpers.rewards import reward_at
 
 if TYPE_CHECKING:
     from rotting.live.decisions import Decision
@@ -36,15 +36,15 @@ def test_to_decide_and_reward_at_once_is_to_pull_and_update(policy: Policy) -> N
     rounds = affordable(policy, 60)
 
     def same() -> bool:
-        one, other = (states.to_json(Parts.of(each._state).learner.state) for each in (simple, full))
+        one, other = (states.to_json(StateParts.of(each._state).learner.state) for each in (simple, full))
         return one == other
 
     for k in range(rounds):
         arm, decision = simple.pull(), full.decide()
         assert (decision.arm, decision.round) == (arm, k + 1)
         assert same()
-        simple.update(arm, paid(arm, k))
-        assert full.reward(decision.id, paid(arm, k)) == "applied"
+        simple.update(arm, reward_at(arm, k))
+        assert full.reward(decision.id, reward_at(arm, k)) == "applied"
         assert same()
     assert (simple.rounds, simple.pending) == (full.rounds, full.pending) == (rounds, 0)
     assert simple.get_state()["state"] == full.get_state()["state"]
@@ -65,7 +65,7 @@ def test_a_decision_has_the_propensity_and_the_reason_that_were_asked_before(pol
         owed.append(decision)
         if k % 4 == 3:
             for each in owed:
-                bandit.reward(each.id, paid(each.arm, each.round))
+                bandit.reward(each.id, reward_at(each.arm, each.round))
             owed = []
 
 
@@ -90,23 +90,23 @@ def test_each_reward_is_answered() -> None:
     assert (bandit.pending, bandit.rounds) == (0, 3)
 
 
-def answers(bandit: Bandit, pages: "Sequence[Decision | str]") -> list[object]:
-    """What all verbs that ask for the id of a decision say of five, given as such or by their ids."""
+def outcomes_of(bandit: Bandit, pages: "Sequence[Decision | str]") -> list[object]:
+    """Return the outcomes of all methods that take the id of a decision, for five, given as such or by their ids."""
     one, two, three, four, five = pages
-    said: list[object] = [bandit.reward(one, 0.5), bandit.reward(one, 0.25), bandit.cancel(two), bandit.expire(three)]
-    return [*said, bandit.expire(four, missing=0.5), bandit.reward_many([(five, 1.0), (four, 1.0)])]
+    results: list[object] = [bandit.reward(one, 0.5), bandit.reward(one, 0.25), bandit.cancel(two), bandit.expire(three)]
+    return [*results, bandit.expire(four, missing=0.5), bandit.reward_many([(five, 1.0), (four, 1.0)])]
 
 
 @pytest.mark.parametrize("durable", [False, True], ids=["in memory", "durable"])
-def test_a_decision_does_for_its_id(durable: bool, tmp_path: Path) -> None:
+def test_a_decision_is_accepted_in_place_of_its_id(durable: bool, tmp_path: Path) -> None:
     def new(name: str) -> Bandit:
         policy, arms = make("ucb1"), ["a", "b", "c", "d", "e"]
         return open_bandit(tmp_path / f"{name}.rot", policy, arms) if durable else Bandit(policy, arms)
 
     by_decision, by_id = new("decision"), new("id")
-    said = answers(by_decision, by_decision.decide(count=5))
-    assert said == ["applied", "conflict", "applied", "applied", "applied", ["applied", "expired"]]
-    assert said == answers(by_id, [each.id for each in by_id.decide(count=5)])
+    outcomes = outcomes_of(by_decision, by_decision.decide(count=5))
+    assert outcomes == ["applied", "conflict", "applied", "applied", "applied", ["applied", "expired"]]
+    assert outcomes == outcomes_of(by_id, [each.id for each in by_id.decide(count=5)])
     assert (by_decision.explain(), by_decision.pending) == (by_id.explain(), 0)
     assert by_decision.reward(by_id.decide(), 1.0) == "unknown"
     for bandit in (by_decision, by_id):
@@ -136,8 +136,8 @@ def test_a_page_is_chosen_place_by_place(policy: Policy) -> None:
             places.append((expected, decision))
         assert len(left) == 2
         for expected, decision in places:
-            one_by_one.reward(expected.id, paid(expected.arm, k))
-            page_by_page.reward(decision.id, paid(decision.arm, k))
+            one_by_one.reward(expected.id, reward_at(expected.arm, k))
+            page_by_page.reward(decision.id, reward_at(decision.arm, k))
     assert page_by_page.rounds == 18
 
 
@@ -167,7 +167,7 @@ def test_a_decision_that_was_never_shown_leaves_no_trace_but_its_round() -> None
     for k in range(20):
         for each in (bandit, twin):
             decision = each.decide()
-            each.reward(decision.id, paid(decision.arm, k))
+            each.reward(decision.id, reward_at(decision.arm, k))
     bandit.cancel(bandit.decide().id)
     assert bandit.rounds == twin.rounds + 1
     assert bandit.pending == 0
@@ -219,7 +219,7 @@ def test_a_replaced_reward_waits_for_its_turn_and_is_expired() -> None:
     assert bandit.explain()["a"].pulls == 2
 
 
-def test_what_is_waited_for_is_bounded() -> None:
+def test_the_number_of_pending_decisions_is_bounded() -> None:
     bandit = Bandit(make("eff-raw-ucb"), arms=["a", "b"], max_pending=10)
     decisions = [bandit.decide() for _ in range(10)]
     with pytest.warns(
@@ -247,8 +247,8 @@ def test_rewards_that_wait_for_their_turn_are_bounded_with_the_others() -> None:
     bandit = Bandit(make("ucb1"), arms=["a"], max_pending=5)
     _, *later = (bandit.decide() for _ in range(5))
     assert bandit.reward_many((each.id, 1.0) for each in later[:3]) == ["applied"] * 3
-    told = "max_pending reached: 2 decisions have no reward yet, and 3 rewards wait for those of older decisions"
-    with pytest.warns(RewardsWarning, match=told):
+    message = "max_pending reached: 2 decisions have no reward yet, and 3 rewards wait for those of older decisions"
+    with pytest.warns(RewardsWarning, match=message):
         bandit.decide()
     assert bandit.pending == 2
     assert bandit.explain()["a"].pulls == 3
@@ -261,7 +261,7 @@ def test_decisions_that_are_never_answered_do_not_make_the_state_grow() -> None:
     for k in range(400):
         decision = bandit.decide()
         if k % 2:
-            bandit.reward(decision.id, paid(decision.arm, k))
+            bandit.reward(decision.id, reward_at(decision.arm, k))
         state = bandit.get_state()
         sizes.append((len(state["decisions"]), len(state["answers"]), bandit.pending))
     assert set(sizes[50:]) == {(19, 20, 19), (20, 20, 20)}

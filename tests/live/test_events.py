@@ -24,10 +24,10 @@ STEPS += ["add", "retire", "revive", "forget"]
 
 
 def played(policy: Policy, steps: list[str], max_pending: int = 6) -> tuple[Bandit, list[list[Event]]]:
-    """Drive a bandit, and return it with the events that it told, call by call."""
+    """Drive a bandit, and return it with the events of its listener, call by call."""
     bandit = Bandit(policy, arms=["a", ("b", 1), 3], seed=8, max_pending=max_pending)
-    told: list[list[Event]] = []
-    bandit = Bandit.holding(Guard(bandit._state, told.append))
+    calls: list[list[Event]] = []
+    bandit = Bandit.holding(Guard(bandit._state, calls.append))
     owed: list[Decision] = []
     for k, step in enumerate(steps):
         retired = list(bandit._state.arms.retired)
@@ -63,7 +63,7 @@ def played(policy: Policy, steps: list[str], max_pending: int = 6) -> tuple[Band
                 bandit.reward(decision.id, (k % 5) / 4)
             if step != "again":
                 owed.remove(decision)
-    return bandit, told
+    return bandit, calls
 
 
 def folded(policy: Policy, events: list[Any], max_pending: int = 6) -> Bandit:
@@ -78,49 +78,54 @@ def folded(policy: Policy, events: list[Any], max_pending: int = 6) -> Bandit:
 @settings(max_examples=8)
 @given(st.lists(st.sampled_from(STEPS), min_size=10, max_size=50))
 def test_the_state_is_the_fold_of_the_events(policy: Policy, steps: list[str]) -> None:
-    bandit, told = played(policy, steps)
-    events = json.loads(json.dumps([event for call in told for event in call]))
+    bandit, calls = played(policy, steps)
+    events = json.loads(json.dumps([event for call in calls for event in call]))
     assert folded(policy, events).get_state() == bandit.get_state()
 
 
 @pytest.mark.filterwarnings("ignore::rotting.errors.RewardsWarning")
-def test_a_snapshot_and_the_events_after_it_are_the_whole() -> None:
+def test_a_snapshot_and_the_events_after_it_restore_the_state() -> None:
     policy = make("thompson-sampling")
-    whole, told = played(policy, STEPS * 4)
-    events = [event for call in told for event in call]
+    uninterrupted, calls = played(policy, STEPS * 4)
+    events = [event for call in calls for event in call]
     half = folded(policy, events[: len(events) // 2])
     resumed = Bandit.from_state(half.get_state())
     for event in events[len(events) // 2 :]:
         resumed._state.apply(event)
-    assert resumed.get_state() == whole.get_state()
+    assert resumed.get_state() == uninterrupted.get_state()
 
 
-def test_one_call_tells_its_events_together_and_before_it_replies() -> None:
-    bandit, told = Bandit(make("ucb1"), arms=["a", "b", "c"], max_pending=2), []  # type: tuple[Bandit, list[list[Event]]]
-    bandit = Bandit.holding(Guard(bandit._state, told.append))
+def test_a_call_notifies_its_listener_once_before_it_returns() -> None:
+    bandit, calls = Bandit(make("ucb1"), arms=["a", "b", "c"], max_pending=2), []  # type: tuple[Bandit, list[list[Event]]]
+    bandit = Bandit.holding(Guard(bandit._state, calls.append))
     page = bandit.decide(count=2)
-    assert [[each["event"] for each in call] for call in told] == [["decided", "decided"]]
+    assert [[each["event"] for each in call] for call in calls] == [["decided", "decided"]]
     with pytest.warns(match="2 decisions have no reward yet"):
         bandit.decide()
-    assert [each["event"] for each in told[-1]] == ["expired", "decided"]
+    assert [each["event"] for each in calls[-1]] == ["expired", "decided"]
     bandit.reward_many([(page[0].id, 1.0), (page[1].id, 1.0), (page[1].id, 1.0)])
-    assert told[-1] == [{"event": "rewarded", "id": page[1].id, "reward": 1.0}]
-    before = len(told)
+    assert calls[-1] == [{"event": "rewarded", "id": page[1].id, "reward": 1.0}]
+    before = len(calls)
     bandit.reward(page[1].id, 1.0)
     bandit.reward("?", 1.0)
     bandit.explain()
     bandit.propensities()
-    assert len(told) == before  # what changes nothing is no event
+    assert len(calls) == before  # what changes nothing is no event
 
 
-def test_a_decision_tells_what_it_could_choose_from_in_short() -> None:
-    bandit, told = Bandit(make("ucb1"), arms=range(10)), []  # type: tuple[Bandit, list[list[Event]]]
-    bandit = Bandit.holding(Guard(bandit._state, told.append))
+def test_a_decision_event_lists_the_allowed_or_the_excluded_arms() -> None:
+    bandit, calls = Bandit(make("ucb1"), arms=range(10)), []  # type: tuple[Bandit, list[list[Event]]]
+    bandit = Bandit.holding(Guard(bandit._state, calls.append))
     bandit.decide()
     bandit.decide(arms=[4, 2])
     bandit.decide(arms=range(9))
     bandit.decide(arms=range(10))
-    assert [(call[0]["arms"], call[0]["without"]) for call in told] == [(None, None), ([2, 4], None), (None, [9]), (None, None)]
+    assert [(call[0]["arms"], call[0]["without"]) for call in calls] == [
+        (None, None),
+        ([2, 4], None),
+        (None, [9]),
+        (None, None),
+    ]
 
 
 ANY: Event = {"event": "decided", "arms": None, "without": None, "propensity": 1.0}

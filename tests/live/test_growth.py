@@ -325,7 +325,7 @@ WITH_PRIORS = [policy for policy in PLAYED if not Bandit(policy, [0])._state.lea
 
 def with_prior(policy: Policy, weight: int) -> Bandit:
     """A bandit whose only active arm has a prior, so that all rewards go to it."""
-    bandit = Bandit(policy, ["z"], seed=5)
+    bandit: Bandit[int | str] = Bandit(policy, ["z"], seed=5)
     bandit.add_arm(0, prior=(0.9, weight))
     bandit.remove_arm("z")
     return bandit

@@ -37,7 +37,7 @@ def rows(n: int) -> list[tuple[Any, float]]:
     return [(ARMS[k], float(x)) for k, x in zip(rng.integers(0, 3, n), rng.random(n).round(3), strict=True)]
 
 
-def taught(policy: Policy, n: int) -> tuple[Bandit, list[tuple[Any, ...]]]:
+def bandit_taught_by_rows(policy: Policy, n: int) -> tuple[Bandit, list[tuple[Any, ...]]]:
     """A bandit that was updated row by row, and the rows, with propensities."""
     bandit, history = Bandit(policy, arms=ARMS, seed=8), []
     for arm, reward in rows(n):
@@ -52,14 +52,14 @@ def taught(policy: Policy, n: int) -> tuple[Bandit, list[tuple[Any, ...]]]:
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
 def test_it_is_the_same_as_row_by_row_and_the_fold_of_its_events(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_module, "_MANY", 64)
-    one_by_one, history = taught(policy, ROWS)
+    one_by_one, history = bandit_taught_by_rows(policy, ROWS)
     bandit, folded = Bandit(policy, arms=ARMS, seed=8), Bandit(policy, arms=ARMS, seed=8)
-    told: list[list[Event]] = []
-    bandit = Bandit.holding(Guard(bandit._state, told.append))
+    calls: list[list[Event]] = []
+    bandit = Bandit.holding(Guard(bandit._state, calls.append))
     assert [bandit.learn(history[:100]), bandit.learn(iter(history[100:]))] == [100, ROWS - 100]
     assert bandit.get_state() == one_by_one.get_state()
-    assert len(told) == 2  # calls
-    for event in json.loads(json.dumps([event for call in told for event in call])):
+    assert len(calls) == 2  # calls
+    for event in json.loads(json.dumps([event for call in calls for event in call])):
         assert (event["event"], len(event["which"]) <= 64) == ("learned_many", True)
         folded._state.apply(event)
     assert folded.get_state() == bandit.get_state()
@@ -69,18 +69,18 @@ def test_it_is_the_same_as_row_by_row_and_the_fold_of_its_events(policy: Policy,
 @given(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.floats(-3, 3)), max_size=20), st.integers(0, 20))
 def test_where_a_history_is_cut_does_not_matter(history: list[tuple[str, float]], cut: int) -> None:
     policy = make("kl-ucb", low=-1.0, high=1.0, outside="clip")  # the mean of all rewards is that of clipped ones
-    whole, parts, one_by_one = (Bandit(policy, arms=["a", "b"]) for _ in range(3))
-    assert whole.learn(history) == len(history)
+    complete, parts, one_by_one = (Bandit(policy, arms=["a", "b"]) for _ in range(3))
+    assert complete.learn(history) == len(history)
     parts.learn(history[:cut])
     parts.learn(history[cut:])
     for arm, reward in history:
         one_by_one.update(arm, reward)
-    assert whole.get_state() == parts.get_state() == one_by_one.get_state()
+    assert complete.get_state() == parts.get_state() == one_by_one.get_state()
 
 
 def test_open_decisions_stay_open_and_an_arm_with_rewards_is_not_young() -> None:
-    bandit, told = Bandit(make("ucb1"), arms=["a", "b"], seed=1), []  # type: tuple[Bandit, list[list[Event]]]
-    bandit = Bandit.holding(Guard(bandit._state, told.append))
+    bandit, calls = Bandit(make("ucb1"), arms=["a", "b"], seed=1), []  # type: tuple[Bandit, list[list[Event]]]
+    bandit = Bandit.holding(Guard(bandit._state, calls.append))
     decision = bandit.decide(arms=["a"])
     assert bandit._state.pending.pending[0] > bandit._state.pending.rewards[0]
     bandit.learn([("a", 1.0), ("a", 0.0)])
@@ -89,7 +89,7 @@ def test_open_decisions_stay_open_and_an_arm_with_rewards_is_not_young() -> None
     assert bandit.reward(decision.id, 0.5) == "applied"
     assert (bandit.explain()["a"].pulls, bandit.explain()["a"].mean) == (3, 0.5)
     folded = Bandit(make("ucb1"), arms=["a", "b"], seed=1)
-    for event in (event for call in told for event in call):
+    for event in (event for call in calls for event in call):
         folded._state.apply(event)
     assert folded.get_state() == bandit.get_state()
 
@@ -155,11 +155,11 @@ def test_rewards_may_be_any_real_numbers() -> None:
 
 @pytest.mark.parametrize("nothing", [[], {"arm": [], "reward": []}, pd.DataFrame({"arm": [], "reward": []}), iter(())])
 def test_an_empty_history_changes_nothing(nothing: Any) -> None:
-    bandit, told = Bandit(make("ucb1"), arms=["x"]), []  # type: tuple[Bandit, list[list[Event]]]
-    bandit = Bandit.holding(Guard(bandit._state, told.append))
+    bandit, calls = Bandit(make("ucb1"), arms=["x"]), []  # type: tuple[Bandit, list[list[Event]]]
+    bandit = Bandit.holding(Guard(bandit._state, calls.append))
     before = bandit.get_state()
     assert bandit.learn(nothing) == 0
-    assert (bandit.get_state(), told) == (before, [])
+    assert (bandit.get_state(), calls) == (before, [])
 
 
 # --- Unknown arms -----------------------------------------------------------------------------------------------
@@ -169,15 +169,15 @@ STRANGE = [("new", 1.0), ("a", 0.5), ("other", 0.0), ("new", 0.25)]
 
 def test_unknown_arms_are_added_in_their_order() -> None:
     bandit, plain = Bandit(make("ucb1"), arms=["a"]), Bandit(make("ucb1"), arms=["a"])
-    told: list[list[Event]] = []
-    bandit = Bandit.holding(Guard(bandit._state, told.append))
+    calls: list[list[Event]] = []
+    bandit = Bandit.holding(Guard(bandit._state, calls.append))
     assert bandit.learn(STRANGE, unknown="add") == 4
     for arm in ("new", "other"):
         plain.add_arm(arm)
     for arm, reward in STRANGE:
         plain.update(arm, reward)
     assert bandit.get_state() == plain.get_state()
-    assert [[each["event"] for each in call] for call in told] == [["added", "added", "learned_many"]]
+    assert [[each["event"] for each in call] for call in calls] == [["added", "added", "learned_many"]]
 
 
 def test_rows_of_unknown_arms_are_skipped() -> None:

@@ -35,20 +35,20 @@ def test_a_copy_shares_no_array() -> None:
 
 @pytest.mark.parametrize("policy", [each for each in LEARNERS if each.randomised], ids=lambda each: each.name)
 def test_to_ask_for_probabilities_before_a_choice_changes_neither_choices_nor_states(policy: Policy) -> None:
-    asked, unasked, arms = Learner.new(policy, 4), Learner.new(policy, 4), np.arange(4)
+    queried, untouched, arms = Learner.new(policy, 4), Learner.new(policy, 4), np.arange(4)
     for t in range(1, affordable(policy, 120) + 1):
         some = arms if t % 3 else arms[1:]
-        told = asked.copy().probabilities(t, some)
-        found = asked.probabilities(t, some)
+        from_copy = queried.copy().probabilities(t, some)
+        found = queried.probabilities(t, some)
         assert found is not None
-        assert told is not None
-        assert np.array_equal(found, told)
-        slot = unasked.choose(t, 7, some)
-        assert asked.choose(t, 7, some) == slot
+        assert from_copy is not None
+        assert np.array_equal(found, from_copy)
+        slot = untouched.choose(t, 7, some)
+        assert queried.choose(t, 7, some) == slot
         assert found[list(some).index(slot)] > 0.0
-        for each in (asked, unasked):
+        for each in (queried, untouched):
             each.learn(t, slot, t % 5 / 4, float(found[list(some).index(slot)]))
-        assert states.to_json(asked.state) == states.to_json(unasked.state)
+        assert states.to_json(queried.state) == states.to_json(untouched.state)
 
 
 @pytest.mark.parametrize(

@@ -28,28 +28,28 @@ def test_early_rewards_are_a_sorted_list(steps: list[tuple[int, bool]]) -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2, 255, 256, 257, 600])
-def test_the_last_answers_are_kept_and_no_others(most: int) -> None:
-    answers, model = ClosedDecisions(most), OrderedDict[str, float | None]()
+def test_only_the_latest_closed_decisions_are_kept(most: int) -> None:
+    closed, model = ClosedDecisions(most), OrderedDict[str, float | None]()
     for k in range(1_500):
-        key, answer = f"{k:x}", None if k % 7 == 0 else k / 2
-        answers.add(key, answer)
-        model[key] = answer
+        key, reward = f"{k:x}", None if k % 7 == 0 else k / 2
+        closed.add(key, reward)
+        model[key] = reward
         if len(model) > most:
             model.popitem(last=False)
-        assert len(answers) == len(model)
+        assert len(closed) == len(model)
         for near in (k, k - most + 1, k - most, k - most - 255, k - most - 256):
-            found = answers.find(f"{near:x}") if near >= 0 else None
+            found = closed.find(f"{near:x}") if near >= 0 else None
             assert found == ((model[f"{near:x}"],) if near >= 0 and f"{near:x}" in model else None)
         if k % 100 == 0:
-            assert list(answers) == list(model.items())
-            assert list(ClosedDecisions(most, answers)) == list(answers)
+            assert list(closed) == list(model.items())
+            assert list(ClosedDecisions(most, closed)) == list(closed)
 
 
-def test_a_copy_of_answers_is_independent() -> None:
-    answers = ClosedDecisions(300, ((str(k), 1.0) for k in range(400)))
-    twin, before = answers.copy(), list(answers)
-    answers.add("one", 0.5)
+def test_a_copy_of_closed_decisions_is_independent() -> None:
+    closed = ClosedDecisions(300, ((str(k), 1.0) for k in range(400)))
+    twin, before = closed.copy(), list(closed)
+    closed.add("one", 0.5)
     twin.add("other", None)
     assert list(twin) == [*before[1:], ("other", None)]
-    assert list(answers) == [*before[1:], ("one", 0.5)]
-    assert twin.find("one") is answers.find("other") is None
+    assert list(closed) == [*before[1:], ("one", 0.5)]
+    assert twin.find("one") is closed.find("other") is None

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 ARMS: list[Any] = ["jazz", 7, ("rock", 1)]
 
 
-def lived(path: Path, policy: Policy, name: str = "bandit") -> None:
-    """Let a durable bandit live: rewards late, in another order, missing, and of arms that come and go."""
+def play_durable_bandit(path: Path, policy: Policy, name: str = "bandit") -> None:
+    """Play a durable bandit: rewards late, in another order, missing, and of arms that come and go."""
     chance = random.Random(3)
     with rotting.open(path, policy, arms=ARMS, name=name) as bandit:
         bandit.learn([(arm, 0.25, 0.5) for arm in ARMS])
@@ -56,7 +56,7 @@ def test_notes_are_passed_over() -> None:
 
 @pytest.mark.parametrize("policy", [rotting.RAWUCB(), rotting.ThompsonSampling(), rotting.Exp3S(gamma=0.1, alpha=0.01)])
 def test_what_is_learned_of_a_log_is_what_its_bandit_knew(policy: Policy, tmp_path: Path) -> None:
-    lived(tmp_path / "songs.rot", policy)
+    play_durable_bandit(tmp_path / "songs.rot", policy)
     bandit = Bandit(policy, arms=ARMS)
     learned = bandit.learn(tmp_path / "songs.rot")
     with rotting.open(tmp_path / "songs.rot") as old:
@@ -96,7 +96,7 @@ def test_rewards_stand_in_the_order_of_their_decisions() -> None:
 @pytest.mark.parametrize("policy", [rotting.UCB1(), rotting.Exp3S(gamma=0.1, alpha=0.01)])
 def test_an_export_is_as_good_as_the_store(policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    lived(Path("songs.rot"), policy)
+    play_durable_bandit(Path("songs.rot"), policy)
     states = []
     for suffix in (".csv", ".parquet"):
         assert cli.main(["log", "songs.rot", "--out", f"log{suffix}"]) == 0
@@ -109,7 +109,7 @@ def test_an_export_is_as_good_as_the_store(policy: Policy, tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_a_table_of_ones_own(suffix: str, tmp_path: Path) -> None:
+def test_a_file_teaches_the_same_as_its_table(suffix: str, tmp_path: Path) -> None:
     table = pl.DataFrame({"arm": ["x", "y"], "when": [3, 4], "reward": [0.1 + 0.2, 1.0], "propensity": [0.5, 0.25]})
     path = tmp_path / f"clicks{suffix}"
     table.write_csv(path) if suffix == ".csv" else table.write_parquet(path)
@@ -152,7 +152,7 @@ def test_bad_tables_are_refused(text: str, words: str, tmp_path: Path) -> None:
     assert bandit.rounds == 0
 
 
-def test_files_that_are_not_there_or_no_logs_are_told(tmp_path: Path) -> None:
+def test_missing_files_and_files_that_are_not_logs_are_refused(tmp_path: Path) -> None:
     bandit = Bandit(rotting.UCB1(), arms=ARMS)
     with pytest.raises(PathMissingError, match="no such file"):
         bandit.learn(tmp_path / "none.rot")

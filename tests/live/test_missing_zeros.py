@@ -16,8 +16,8 @@ Step = Callable[[Bandit, int], Any]
 """What a program does in a round, with its number."""
 
 
-def told(step: Step, rounds: int) -> list[int]:
-    """Play so many rounds, and return those in which it was told that zeros must be reported."""
+def rounds_with_warning(step: Step, rounds: int) -> list[int]:
+    """Play so many rounds, and return those in which a warning asks for zeros to be reported."""
     bandit, found = Bandit(make("exp3", gamma=0.2), arms=range(3)), []
     for k in range(1, rounds + 1):
         with warnings.catch_warnings(record=True) as caught:
@@ -61,8 +61,8 @@ CLICKS: list[tuple[str, Step, int]] = [
 
 
 @pytest.mark.parametrize(("step", "soon"), [each[1:] for each in CLICKS], ids=[each[0] for each in CLICKS])
-def test_who_reports_only_the_clicks_is_told_early_and_once(step: Step, soon: int) -> None:
-    found = told(step, 600)
+def test_reporting_only_clicks_warns_early_and_once(step: Step, soon: int) -> None:
+    found = rounds_with_warning(step, 600)
     assert len(found) == 1
     assert found[0] <= soon
 
@@ -102,16 +102,16 @@ DELAYS: dict[str, Callable[[int], Iterator[int]]] = {
 @pytest.mark.parametrize("by_arm", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", DELAYS)
-def test_who_reports_everything_late_is_not_told(name: str, seed: int, by_arm: bool) -> None:
-    assert told(late(DELAYS[name](seed), by_arm), 2_400) == []
+def test_late_complete_reporting_does_not_warn(name: str, seed: int, by_arm: bool) -> None:
+    assert rounds_with_warning(late(DELAYS[name](seed), by_arm), 2_400) == []
 
 
-def test_who_reports_clicks_of_one_size_late_and_all_of_them_is_not_told() -> None:
-    assert told(late(constant(), value=a_click), 1_500) == []
-    assert told(late(constant(), by_arm=True, value=a_click), 1_500) == []
+def test_late_complete_reporting_of_equal_clicks_does_not_warn() -> None:
+    assert rounds_with_warning(late(constant(), value=a_click), 1_500) == []
+    assert rounds_with_warning(late(constant(), by_arm=True, value=a_click), 1_500) == []
 
 
-def test_who_stops_to_report_most_is_told_when_most_are_unanswered_for_long() -> None:
+def test_a_stop_of_most_reports_warns_when_most_are_long_pending() -> None:
     """Rewards that took 500 rounds: after two more times that, and when those are more than all the others."""
     every, ids = 1_000, []  # type: tuple[int, list[str]]
 
@@ -120,18 +120,20 @@ def test_who_stops_to_report_most_is_told_when_most_are_unanswered_for_long() ->
         if k > 500 and (k <= every or k % 10 == 0):
             bandit.reward(ids[k - 501], seconds_watched(k))
 
-    found = told(step, 4_500)
+    found = rounds_with_warning(step, 4_500)
     assert len(found) == 1
-    answered = every - 500 + (found[0] - every) // 10
-    waiting = found[0] - answered
-    assert waiting > answered + 2 * 2 * 501
-    assert waiting - 10 <= answered + 2 * 2 * 501  # and not later
+    rewarded = every - 500 + (found[0] - every) // 10
+    waiting = found[0] - rewarded
+    assert waiting > rewarded + 2 * 2 * 501
+    assert waiting - 10 <= rewarded + 2 * 2 * 501  # and not later
 
 
 @pytest.mark.parametrize(
     ("value", "share", "watched"), [(seconds_watched, 1.0, False), (seconds_watched, 0.9, True), (a_click, 1.0, True)]
 )
-def test_who_answered_nearly_all_is_watched_no_more(value: Callable[[int], float], share: float, watched: bool) -> None:
+def test_the_check_ends_once_nearly_all_decisions_are_rewarded(
+    value: Callable[[int], float], share: float, watched: bool
+) -> None:
     watch = MissingZeros()
     for k in range(1, 1_001):
         assert not watch.done
@@ -140,7 +142,7 @@ def test_who_answered_nearly_all_is_watched_no_more(value: Callable[[int], float
 
 
 @pytest.mark.parametrize("zero", ["reported", "taken for missing"])
-def test_who_knows_of_zeros_is_not_told(zero: str) -> None:
+def test_a_reported_zero_prevents_the_warning(zero: str) -> None:
     clicks = some(a_click)
 
     def step(bandit: Bandit, k: int) -> None:
@@ -150,41 +152,41 @@ def test_who_knows_of_zeros_is_not_told(zero: str) -> None:
             bandit.expire(bandit.decide().id, missing=0.0)
         clicks(bandit, k)
 
-    assert told(step, 600) == []
+    assert rounds_with_warning(step, 600) == []
 
 
-def test_few_answers_tell_nothing() -> None:
+def test_few_rewards_do_not_warn() -> None:
     watch = MissingZeros()
     assert not any(watch.add_reward(1.0, 0, True, 10_000) for _ in range(7))
     assert watch.add_reward(1.0, 0, True, 10_000)
 
 
-def test_rewards_that_differ_tell_after_twenty_answers() -> None:
+def test_different_rewards_warn_after_twenty_of_them() -> None:
     watch = MissingZeros()
     assert not any(watch.add_reward(seconds_watched(k), 0, True, 10_000) for k in range(19))
     assert watch.add_reward(seconds_watched(19), 0, True, 10_000)
 
 
-ANSWERS: dict[str, tuple[Callable[[Bandit], Any], Callable[[Bandit, Any], Any]]] = {
+REWARDING: dict[str, tuple[Callable[[Bandit], Any], Callable[[Bandit, Any], Any]]] = {
     "update": (Bandit.pull, lambda bandit, arm: bandit.update(arm, 1.0)),
     "reward": (Bandit.decide, lambda bandit, decision: bandit.reward(decision, 1.0)),
     "reward_many": (Bandit.decide, lambda bandit, decision: bandit.reward_many([(decision, 1.0)])),
 }
 
 
-@pytest.mark.parametrize("verb", ANSWERS)
-def test_the_call_with_the_telling_reward_warns(verb: str) -> None:
-    choose, answer = ANSWERS[verb]
+@pytest.mark.parametrize("verb", REWARDING)
+def test_the_call_with_the_deciding_reward_warns(verb: str) -> None:
+    choose, reward = REWARDING[verb]
     bandit = Bandit(make("uniform"), arms=["a"])
-    answer(bandit, choose(bandit))
+    reward(bandit, choose(bandit))
     made = [choose(bandit) for _ in range(50)]
     for _ in range(6):
-        answer(bandit, made.pop())  # a warning would be an error
+        reward(bandit, made.pop())  # a warning would be an error
     with pytest.warns(match="no reward was 0 so far, and 43 decisions have none"):
-        answer(bandit, made.pop())
+        reward(bandit, made.pop())
 
 
-def test_it_is_told_once_also_over_a_restart() -> None:
+def test_the_warning_is_not_repeated_after_a_restart() -> None:
     bandit = Bandit(make("uniform"), arms=range(3))
     ids = [bandit.decide().id for _ in range(50)]
     with pytest.warns(match="no reward was 0 so far, and 42 decisions have none"):
@@ -195,14 +197,14 @@ def test_it_is_told_once_also_over_a_restart() -> None:
         twin.decide()
 
 
-def test_what_another_thread_has_said_meanwhile_is_not_said_again() -> None:
-    class Said(list[str]):
-        """Of which another thread takes the last one just before this one does."""
+def test_a_warning_of_another_thread_is_not_repeated() -> None:
+    class StolenWarnings(list[str]):
+        """Warnings of which another thread takes the last one just before this one does."""
 
         def pop(self, index: SupportsIndex = -1) -> str:
             self.clear()
             return super().pop(index)
 
     bandit = Bandit(make("ucb1"), arms=["a"])
-    bandit._state.warnings = Said(["told"])
+    bandit._state.warnings = StolenWarnings(["a warning"])
     bandit.decide()

@@ -158,7 +158,7 @@ def test_a_sound_noise_of_ones_own_passes() -> None:
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Noise) else None,
 )
-def test_a_broken_noise_is_told_in_one_sentence(broken: Noise, message: str) -> None:
+def test_a_broken_noise_is_reported_in_one_sentence(broken: Noise, message: str) -> None:
     with pytest.raises(CheckError, match=message) as caught:
         check_noise(broken)
     assert len(str(caught.value).splitlines()) == 1
@@ -251,7 +251,7 @@ class WithoutBase:
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Noise) else None,
 )
-def test_a_noise_that_is_no_value_is_told_in_one_sentence(broken: Noise, message: str) -> None:
+def test_a_noise_that_is_not_a_value_is_reported(broken: Noise, message: str) -> None:
     with pytest.raises(CheckError, match=message):
         check_noise(broken)
 
@@ -313,10 +313,10 @@ def test_the_bound_is_that_of_the_mirrored_rewards() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factor", "told"),
+    ("factor", "message"),
     [(1.0 + 2.0**-40, r"; take functions from `math`, NumPy's may round otherwise\)"), (1.5, r"\(mean .* against [-.\d]+\)")],
 )
-def test_a_compiler_that_pays_otherwise_is_told(monkeypatch: pytest.MonkeyPatch, factor: float, told: str) -> None:
+def test_a_difference_of_compiled_rewards_is_reported(monkeypatch: pytest.MonkeyPatch, factor: float, message: str) -> None:
     """Whether the compiler is at hand or not, by one that pays this much more."""
 
     def compiled(fill: Callable[..., None], checked: bool = False) -> Callable[..., None]:
@@ -327,7 +327,7 @@ def test_a_compiler_that_pays_otherwise_is_told(monkeypatch: pytest.MonkeyPatch,
         return filled
 
     monkeypatch.setattr(noise_checks, "compiled", compiled)
-    with pytest.raises(CheckError, match=rf"^draw must pay the same compiled and interpreted .*{told}$"):
+    with pytest.raises(CheckError, match=rf"^draw must pay the same compiled and interpreted .*{message}$"):
         check_noise(Gaussian(0.5))
 
 

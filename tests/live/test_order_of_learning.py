@@ -75,7 +75,7 @@ def test_a_gap_that_closes_lets_those_behind_it_settle() -> None:
     assert bandit.explain()["a"].mean == pytest.approx(0.3)
 
 
-def test_who_weighs_by_propensity_learns_at_once() -> None:
+def test_a_policy_that_weighs_by_propensity_learns_at_once() -> None:
     bandit = Bandit(make("exp3", gamma=0.2), arms=[0, 1])
     one, two = bandit.decide(arms=[0]), bandit.decide(arms=[0])
     bandit.reward(two.id, 1.0)

@@ -2,8 +2,7 @@
 
 import copy
 import warnings
-from collections.abc import Callable, Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -11,13 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rotting.errors import RewardsWarning
+from rotting.live.admitted_arms import AdmittedArms
 from rotting.live.bandit import Bandit
 from rotting.live.decisions import Decision
-from rotting.live.learner import Learner
 from rotting.live.pages import SortedSlots
 from rotting.live.processes import Guard
 from rotting.policy import Policy
 from rotting.registry import make
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 POLICIES = [make(name) for name in ("raw-ucb", "eff-raw-ucb", "ucb1", "exp3", "uniform", "thompson-sampling")]
 POLICIES += [make("raw-ucb", sigma="estimate"), make("sw-ucb", tau=50), make("swa", horizon=10_000)]
@@ -28,7 +30,7 @@ def plain(decisions: tuple[Decision, ...]) -> list[str]:
     return [repr(each._replace(id="")) for each in decisions]
 
 
-def one_by_one(bandit: Bandit, count: int, arms: list[Hashable] | None, without: list[Hashable]) -> tuple[Decision, ...]:
+def one_by_one(bandit: Bandit[int], count: int, arms: list[int] | None, without: list[int]) -> tuple[Decision[int], ...]:
     """Decide for each place of a page, without the arms before it: the definition of a page."""
     made: list[Decision] = []
     for _ in range(count):
@@ -36,7 +38,7 @@ def one_by_one(bandit: Bandit, count: int, arms: list[Hashable] | None, without:
     return tuple(made)
 
 
-def listed(bandit: Bandit, count: int, arms: list[Hashable] | None, without: list[Hashable]) -> tuple[Decision, ...]:
+def listed(bandit: Bandit[int], count: int, arms: list[int] | None, without: list[int]) -> tuple[Decision[int], ...]:
     """Do the same, and list the arms that are left each time."""
     left = [arm for arm in (bandit.arms if arms is None else arms) if arm not in set(without)]
     made: list[Decision] = []
@@ -107,7 +109,7 @@ def test_an_arm_whose_decision_expires_while_a_page_is_decided_is_on_it_once(n_a
 
 
 @pytest.mark.parametrize("arms", [None, list(range(0, 100, 3)), list(range(90))])
-def test_a_page_is_recorded_as_one_by_one(arms: list[Hashable] | None) -> None:
+def test_a_page_is_recorded_as_one_by_one(arms: list[int] | None) -> None:
     page, slow = (Bandit(make("raw-ucb"), range(100)) for _ in range(2))
     events: list[list[dict[str, Any]]] = [[], []]
     page = Bandit.holding(Guard(page._state, events[0].extend))
@@ -136,7 +138,7 @@ def test_a_page_does_not_look_at_all_arms_for_each_place(known: bool, monkeypatc
     if known:
         bandit.learn([(arm, (arm % 7) / 8) for arm in range(300)])
         bandit.decide(count=20)  # these wait, and join
-    admitted, subtracted = counted(monkeypatch, Learner, "_admit"), counted(monkeypatch, np, "setdiff1d")
+    admitted, subtracted = counted(monkeypatch, AdmittedArms, "admit"), counted(monkeypatch, np, "setdiff1d")
     bandit = Bandit.holding(Guard(bandit._state, lambda events: None))
     bandit.decide(count=200)
     assert len(admitted) <= 3

@@ -22,7 +22,7 @@ from rotting.policy import Kernel, Params, Policy, Reason
 from rotting.registry import make
 from tests.conftest import INTERPRETED
 from tests.helpers.games import affordable, in_order, learners, some
-from tests.helpers.rewards import paid
+from tests.helpers.rewards import reward_at
 from tests.reference.pending_decisions import SlowRule
 
 if TYPE_CHECKING:
@@ -49,22 +49,22 @@ def test_all_arms_are_tried_first_at_any_delay(policy: Policy) -> None:
     st.lists(st.tuples(st.integers(0, 8), st.sampled_from([0.0, 0.25, 1.0])), max_size=8),
 )
 def test_all_arms_are_tried_first_whatever_comes_meanwhile(
-    policy: Policy, n_arms: int, answers: list[tuple[int, float]]
+    policy: Policy, n_arms: int, rewards: list[tuple[int, float]]
 ) -> None:
     """Rewards of any decisions, in any order, between any two decisions."""
     bandit = Bandit(policy, arms=range(n_arms), seed=1)
     made: list[Decision] = []
     for _ in range(n_arms):
         made.append(bandit.decide())
-        while answers and answers[-1][0] < len(made):
-            k, reward = answers.pop()
+        while rewards and rewards[-1][0] < len(made):
+            k, reward = rewards.pop()
             bandit.reward(made[k].id, reward)
     assert {each.arm for each in made} == set(range(n_arms))
 
 
 @pytest.mark.parametrize("policy", WAITING, ids=repr)
 def test_an_added_arm_does_not_take_all_decisions_until_its_first_reward(policy: Policy) -> None:
-    bandit = Bandit(policy, arms=range(3), seed=1)
+    bandit: Bandit[Hashable] = Bandit(policy, arms=range(3), seed=1)
     for k in range(60):
         bandit.update(bandit.pull(), [0.5, 0.75, 1.0][k % 3])
     bandit.add_arm("new")
@@ -73,21 +73,21 @@ def test_an_added_arm_does_not_take_all_decisions_until_its_first_reward(policy:
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
-def test_without_delay_nothing_is_otherwise(policy: Policy) -> None:
+def test_without_delay_the_rule_changes_nothing(policy: Policy) -> None:
     young, ignorant = (Bandit(policy, arms=range(4), seed=1, pending=each) for each in ("shrink", "ignore"))
     for k in range(150):
         if k == 70:
             for each in (young, ignorant):
-                each.add_arm("new")
+                each.add_arm(4)
         arm = young.pull()
         assert ignorant.pull() == arm
         for each in (young, ignorant):
-            each.update(arm, paid(arm, k))
+            each.update(arm, reward_at(arm, k))
     assert young.get_state()["state"] == ignorant.get_state()["state"]
 
 
 @pytest.mark.parametrize("policy", WAITING[:-2], ids=lambda each: each.name)
-def test_who_ignores_them_answers_the_same_again_and_again(policy: Policy) -> None:
+def test_ignoring_pending_decisions_repeats_the_choice(policy: Policy) -> None:
     bandit = Bandit(policy, arms=range(4), seed=1, pending="ignore")
     assert {bandit.decide().arm for _ in range(30)} == {0}
 
@@ -165,16 +165,16 @@ def test_propensities_are_those_of_the_rule(policy: Policy) -> None:
 @pytest.mark.slow
 def test_thompson_draws_with_the_propensities_it_tells() -> None:
     """Over many seeds; Hoeffding: farther off with a probability below 2 exp(-2 * 16) for each arm."""
-    drawn, told, seeds = np.zeros(4), np.zeros(4), 60 if INTERPRETED else 400
+    drawn, expected, seeds = np.zeros(4), np.zeros(4), 60 if INTERPRETED else 400
     for seed in range(seeds):
         bandit = Bandit(make("thompson-sampling"), arms=range(4), seed=seed)
         for k in range(8):
             bandit.update(k % 3, (k % 4) / 3)
         bandit.decide(arms=[3])
-        told += np.array(list(bandit.propensities().values())) / seeds
+        expected += np.array(list(bandit.propensities().values())) / seeds
         drawn[int(str(bandit.decide().arm))] += 1 / seeds
-    assert told[3] == drawn[3] == 0.0
-    assert np.abs(drawn - told).max() < 4.0 / math.sqrt(seeds)
+    assert expected[3] == drawn[3] == 0.0
+    assert np.abs(drawn - expected).max() < 4.0 / math.sqrt(seeds)
 
 
 def slow(under_way: PendingDecisions, policy: Policy) -> SlowRule:
@@ -191,7 +191,7 @@ def same(one: Choice, other: Choice) -> bool:
 def test_the_compiled_rule_is_the_slow_one(policy: Policy, coarse: bool) -> None:
     """Random games with masks, arms that come and go, and rewards that come late, in any order, or never."""
     rng = np.random.default_rng([len(policy.name), coarse])
-    bandit = Bandit(policy, arms=range(6), seed=3)
+    bandit: Bandit[Hashable] = Bandit(policy, arms=range(6), seed=3)
     waiting: list[str] = []
     young, rounds = 0, affordable(policy, 160)
     for k in range(rounds):
@@ -284,7 +284,7 @@ def test_the_rule_is_the_one_that_is_documented(name: str) -> None:
     """In random games, by what `explain` tells alone; and the leader of the arms that compete is not that of all arms."""
     rng, other_leader, differ = np.random.default_rng(11), 0, 0
     for game in range(100):
-        bandit = Bandit(make(name, sigma=0.3), arms=range(int(rng.integers(2, 7))), seed=game)
+        bandit: Bandit[Hashable] = Bandit(make(name, sigma=0.3), arms=range(int(rng.integers(2, 7))), seed=game)
         means = rng.uniform(size=len(bandit.arms))
         open_decisions: list[Decision] = []
         answers = rng.uniform(0.2, 0.9)
@@ -300,8 +300,8 @@ def test_the_rule_is_the_one_that_is_documented(name: str) -> None:
             differ += decision.arm not in documented(rows, of_all)
             open_decisions.append(decision)
             while open_decisions and rng.uniform() < answers:
-                answered = open_decisions.pop(int(rng.integers(len(open_decisions))))
-                bandit.reward(answered.id, float(np.clip(rng.normal(means[int(str(answered.arm))], 0.3), 0.0, 1.0)))
+                rewarded = open_decisions.pop(int(rng.integers(len(open_decisions))))
+                bandit.reward(rewarded.id, float(np.clip(rng.normal(means[int(str(rewarded.arm))], 0.3), 0.0, 1.0)))
     assert other_leader > 0
     assert differ > 0
 
@@ -337,7 +337,7 @@ class Stubborn(Policy):
     listed = False
 
 
-def test_who_chooses_an_arm_that_waits_is_told() -> None:
+def test_choosing_an_unavailable_arm_raises_an_error() -> None:
     bandit = Bandit(Stubborn(), arms=range(3))
     assert bandit.decide().arm == 0
     with pytest.raises(KernelIndexError, match=r"Stubborn\(\): _choose_the_first .* must return one of `arms`, got 0"):

@@ -64,19 +64,19 @@ def test_a_preview_looks_at_no_decision_unless_one_would_expire(monkeypatch: pyt
     bandit = Bandit(make("ucb1"), range(3), max_pending=10)
     for _ in range(7):
         bandit.decide()
-    asked: list[int] = []
+    requested: list[int] = []
     look = Ledger.next_to_expire
 
     def watched(ledger: Ledger, number: int) -> Any:
-        asked.append(number)
+        requested.append(number)
         return look(ledger, number)
 
     monkeypatch.setattr(Ledger, "next_to_expire", watched)
     bandit.preview(count=3)
-    assert asked == []
+    assert requested == []
     bandit.decide()
     bandit.preview(count=3)
-    assert asked == [1]
+    assert requested == [1]
 
 
 def test_the_bandit_can_be_used_while_a_preview_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ LEARNERS = learners()
 COPIES: list[Callable[[Bandit], Bandit]] = [copy.copy, copy.deepcopy, lambda bandit: pickle.loads(pickle.dumps(bandit))]
 
 
-def begun(policy: Policy) -> Bandit:
+def bandit_in_use(policy: Policy) -> Bandit:
     bandit = Bandit(policy, arms=range(3), seed=2)
     for k in range(20):
         bandit.update(bandit.pull(), (k % 4) / 3)
@@ -35,7 +35,7 @@ def begun(policy: Policy) -> Bandit:
 @pytest.mark.parametrize("copied", COPIES)
 @pytest.mark.parametrize("name", ["raw-ucb", "eff-raw-ucb", "exp3", "thompson-sampling"])
 def test_a_copy_is_a_bandit_of_its_own(copied: Callable[[Bandit], Bandit], name: str) -> None:
-    bandit = begun(make(name))
+    bandit = bandit_in_use(make(name))
     before, twin = bandit.get_state(), copied(bandit)
     assert twin.get_state() == before
     assert twin.pull() == bandit.pull()
@@ -54,10 +54,10 @@ def in_a_child(work: Callable[[], Any]) -> str:
     if process == 0:
         try:
             try:
-                answer = str(work())
+                result = str(work())
             except RottingError as error:
-                answer = f"{type(error).__name__}: {error}"
-            os.write(writing, answer.encode())
+                result = f"{type(error).__name__}: {error}"
+            os.write(writing, result.encode())
         finally:
             os._exit(0)
     os.close(writing)
@@ -81,7 +81,7 @@ def test_a_forked_child_draws_for_itself() -> None:
 
 @forking
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_a_fork_waits_for_a_change_to_end_and_a_child_is_whole() -> None:
+def test_a_fork_waits_for_a_change_and_the_child_is_consistent() -> None:
     bandit, done = Bandit(make("ucb1"), arms=range(3), seed=2), threading.Event()
 
     def decide() -> None:
@@ -89,22 +89,22 @@ def test_a_fork_waits_for_a_change_to_end_and_a_child_is_whole() -> None:
             bandit.reward(bandit.decide().id, 0.5)
 
     def counts() -> bool:
-        answered = sum(each.pulls for each in bandit.explain().values())
-        return bandit.rounds - bandit.pending == answered
+        rewarded = sum(each.pulls for each in bandit.explain().values())
+        return bandit.rounds - bandit.pending == rewarded
 
     threads = [threading.Thread(target=decide) for _ in range(3)]
     for thread in threads:
         thread.start()
-    whole = {in_a_child(counts) for _ in range(30)}
+    children = {in_a_child(counts) for _ in range(30)}
     done.set()
     for thread in threads:
         thread.join()
-    assert whole == {"True"}
+    assert children == {"True"}
 
 
 @forking
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_a_child_forked_in_the_middle_of_a_change_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_forked_during_a_change_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_PATIENCE", 0.01)
     bandit = Bandit(make("ucb1"), arms=["a"])
     held, done = threading.Event(), threading.Event()
@@ -127,21 +127,21 @@ def test_a_child_forked_in_the_middle_of_a_change_is_told(monkeypatch: pytest.Mo
 @forking
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_forked_child_does_not_write_its_parents_record() -> None:
-    bandit, told = Bandit(make("ucb1"), arms=["a"]), []  # type: tuple[Bandit, list[Any]]
-    bandit = Bandit.holding(Guard(bandit._state, told.append))
+    bandit, calls = Bandit(make("ucb1"), arms=["a"]), []  # type: tuple[Bandit, list[Any]]
+    bandit = Bandit.holding(Guard(bandit._state, calls.append))
     why = "the bandit belongs to the process that opened it: open it again in this one"
     assert in_a_child(bandit.decide) == f"StoreFailedError: {why}"
     bandit.decide()
-    assert len(told) == 1
+    assert len(calls) == 1
 
 
 def test_a_bandit_whose_record_failed_goes_no_further() -> None:
-    bandit, told = Bandit(make("ucb1"), arms=["a"]), []  # type: tuple[Bandit, list[Any]]
+    bandit, received = Bandit(make("ucb1"), arms=["a"]), []  # type: tuple[Bandit, list[Any]]
 
     def full_disk(events: list[Any]) -> None:
-        if told:
+        if received:
             raise OSError("no space left")
-        told.append(events)
+        received.append(events)
 
     bandit = Bandit.holding(Guard(bandit._state, full_disk))
     decision = bandit.decide()
@@ -156,7 +156,7 @@ def test_a_bandit_whose_record_failed_goes_no_further() -> None:
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
 def test_to_warm_up_changes_nothing(policy: Policy) -> None:
-    bandit = begun(policy)
+    bandit = bandit_in_use(policy)
     before = bandit.get_state()
     bandit.warm_up()
     assert bandit.get_state() == before
@@ -166,28 +166,28 @@ def test_to_warm_up_changes_nothing(policy: Policy) -> None:
 @pytest.mark.parametrize("slow", ["get_state", "explain", "propensities"])
 def test_decisions_go_on_while_another_thread_asks(slow: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes long happens without the lock: here it waits until a decision was made meanwhile."""
-    bandit = begun(make("thompson-sampling"))
-    asked, decided = threading.Event(), threading.Event()
+    bandit = bandit_in_use(make("thompson-sampling"))
+    requested, decided = threading.Event(), threading.Event()
 
     def wait(function: Any) -> Any:
         def waiting(*arguments: Any, **more: Any) -> Any:
-            asked.set()
+            requested.set()
             assert decided.wait(60), "no decision was possible meanwhile"
             return function(*arguments, **more)
 
         return waiting
 
     if slow == "get_state":
-        monkeypatch.setattr(saved_state.Parts, "to_json", wait(saved_state.Parts.to_json))
+        monkeypatch.setattr(saved_state.StateParts, "to_json", wait(saved_state.StateParts.to_json))
     elif slow == "explain":
         monkeypatch.setattr(Learner, "explain", wait(Learner.explain))
     else:
         monkeypatch.setattr(PendingDecisions, "probabilities", wait(PendingDecisions.probabilities))
-    answers: list[Any] = []
-    thread = threading.Thread(target=lambda: answers.append(getattr(bandit, slow)()))
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(getattr(bandit, slow)()))
     thread.start()
-    assert asked.wait(60)
+    assert requested.wait(60)
     bandit.pull()
     decided.set()
     thread.join()
-    assert len(answers) == 1
+    assert len(results) == 1

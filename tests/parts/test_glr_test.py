@@ -22,16 +22,16 @@ def statistics(bernoulli: bool, sigma: float, xs: Floats) -> Floats:
     """Of every split, by NumPy; sums are exact where the samples are dyadic."""
     n = xs.size
     sums, k = np.cumsum(xs)[:-1], np.arange(1, n)
-    left, right, whole = sums / k, (xs.sum() - sums) / (n - k), xs.sum() / n
+    left, right, overall = sums / k, (xs.sum() - sums) / (n - k), xs.sum() / n
     if bernoulli:
         with np.errstate(all="ignore"):
-            kls = [np.where(x > 0, x * np.log(x / whole), 0.0) for x in (left, right)]
+            kls = [np.where(x > 0, x * np.log(x / overall), 0.0) for x in (left, right)]
             kls = [
-                a + np.where(x < 1, (1 - x) * np.log((1 - x) / (1 - whole)), 0.0)
+                a + np.where(x < 1, (1 - x) * np.log((1 - x) / (1 - overall)), 0.0)
                 for a, x in zip(kls, (left, right), strict=True)
             ]
     else:
-        kls = [(x - whole) ** 2 / (2 * sigma**2) for x in (left, right)]
+        kls = [(x - overall) ** 2 / (2 * sigma**2) for x in (left, right)]
     return np.asarray(k * kls[0] + (n - k) * kls[1])
 
 

@@ -26,7 +26,7 @@ from rotting.registry import make
 from tests.reference.noise import PRIOR_PAIRS, estimated_sigma
 
 P = make("ucb1", sigma="estimate").params
-TOLD = make("ucb1", sigma=0.3).params
+GIVEN = make("ucb1", sigma=0.3).params
 
 REWARDS = st.sampled_from([0.0, 1.0, 0.1, 1 / 3, -2.5, 7.0, 1e6])
 EXTREMES = st.sampled_from([0.0, 1e-200, -1e-200, 2e-162, 5e-324, 1e-12, 0.1, 1.0, 1e80, 1e100, -1e100])
@@ -142,10 +142,10 @@ def test_a_trend_is_no_noise() -> None:
 def test_a_sigma_that_is_given_is_not_estimated() -> None:
     s = new_noise_scale(2)
     for reward in (0.0, 5.0, -5.0):
-        observe_noise(TOLD, s, 0, reward)
-    assert not is_estimated(TOLD)
+        observe_noise(GIVEN, s, 0, reward)
+    assert not is_estimated(GIVEN)
     assert is_estimated(P)
-    assert (given_sigma(TOLD), scale_of(TOLD, s, 0), sigma_of(TOLD, s, 0)) == (0.3, 1.0, 0.3)
+    assert (given_sigma(GIVEN), scale_of(GIVEN, s, 0), sigma_of(GIVEN, s, 0)) == (0.3, 1.0, 0.3)
     assert given_sigma(P) == 1.0
     for array in (s.seen, s.pool):
         assert not array.any()

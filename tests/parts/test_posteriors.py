@@ -130,9 +130,9 @@ def test_a_beta_is_explained_by_its_mean_and_standard_deviation() -> None:
     bandit = Bandit(make("thompson-sampling"), arms=["a"])
     for reward in (1.0, 1.0, 0.0, 1.0):
         bandit.update("a", reward)
-    said = bandit.explain()["a"]
-    assert said.mean == pytest.approx(2 / 3, abs=1e-15)
-    assert said.width == pytest.approx(math.sqrt(2 / 63), abs=1e-15)
+    reason = bandit.explain()["a"]
+    assert reason.mean == pytest.approx(2 / 3, abs=1e-15)
+    assert reason.width == pytest.approx(math.sqrt(2 / 63), abs=1e-15)
 
 
 def test_an_arm_without_a_chance_has_none() -> None:

@@ -24,8 +24,8 @@ def test_sums_and_counts_are_those_of_the_window_alone(game: list[tuple[int, flo
         for i in range(3):
             window = [x for when, who, x in past if who == i and when >= t - tau]
             assert s.pulls[i] == len(window)
-            whole = math.fsum(window)  # rounded once, as the sum is: on a tie they may differ
-            assert abs(recent_sum(s, i) - whole) <= 2.0**-52 * abs(whole) + 1e-30 * math.fsum(map(abs, window))
+            total = math.fsum(window)  # rounded once, as the sum is: on a tie they may differ
+            assert abs(recent_sum(s, i) - total) <= 2.0**-52 * abs(total) + 1e-30 * math.fsum(map(abs, window))
 
 
 def test_small_rewards_are_exact_after_large_ones_left() -> None:

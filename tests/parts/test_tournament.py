@@ -57,7 +57,7 @@ def test_long_games_equal_the_scan_of_all_arms_and_windows(alpha: float) -> None
 def test_arms_come_and_go_around_the_tournament(policy: Policy) -> None:
     """Masks, additions and removals leave it and come back to it; a twin that is always masked looks at every arm."""
     rng = np.random.default_rng(3)
-    names = list(range(MANY + 4))
+    names: list[int | str] = list(range(MANY + 4))
     bandit, twin = Bandit(policy, arms=names), Bandit(policy, arms=names)
     twin.add_arm("never")
     for k in range(200):
@@ -81,7 +81,7 @@ def test_arms_come_and_go_around_the_tournament(policy: Policy) -> None:
 def test_whatever_moves_a_line_reaches_the_tournament(policy: Policy) -> None:
     """Explanations, masked pulls and pulls whose reward comes late, against a twin that looks at every arm."""
     rng = np.random.default_rng(4)
-    names = list(range(MANY + 3))
+    names: list[int | str] = list(range(MANY + 3))
     bandit, twin = Bandit(policy, arms=names), Bandit(policy, arms=names)
     twin.add_arm("never")
     owed = []
@@ -104,7 +104,7 @@ def test_whatever_moves_a_line_reaches_the_tournament(policy: Policy) -> None:
 @pytest.mark.parametrize("policy", [make("raw-ucb"), make("eff-raw-ucb")], ids=repr)
 def test_an_arm_in_the_place_of_another_enters_the_tournament(policy: Policy) -> None:
     """No pull in between: what is kept of the matches is still that of the arm that left, whether it won or lost them."""
-    names = list(range(MANY + 8))
+    names: list[int | str] = list(range(MANY + 8))
     for gone in names:
         bandit = Bandit(policy, arms=names)
         for k in range(2 * len(names)):
@@ -243,15 +243,15 @@ def test_to_leave_out_a_few_is_to_list_all_others(name: str, sigma: float | str,
 
 
 def test_to_leave_out_a_few_of_many_lists_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    bandit, asked = Bandit(make("raw-ucb"), arms=range(200)), []  # type: tuple[Bandit, list[int]]
+    bandit, listed = Bandit(make("raw-ucb"), arms=range(200)), []  # type: tuple[Bandit, list[int]]
     bandit.update(bandit.pull(), 0.5)
     listing = Complement.slots
 
     def counted(among: Complement) -> Any:
-        asked.append(among.size)
+        listed.append(among.size)
         return listing.__get__(among)
 
     monkeypatch.setattr(Complement, "slots", property(counted))
     for k in range(300):
         bandit.update(bandit.pull(without=[k % 200, (k + 9) % 200]), 0.5)
-    assert len(asked) <= 1
+    assert len(listed) <= 1

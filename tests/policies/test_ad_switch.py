@@ -255,9 +255,9 @@ def test_each_size_of_a_check_has_a_draw_of_its_own(gap: float, sizes: int) -> N
             for i in range(1, sizes + 1):
                 if uniform(key, 61, next(draws)) < 2.0**-i * math.sqrt(1 / (4 * 60 * math.log(60))):
                     expected[arm] = int(state.pulls[arm]) + math.ceil(2 ** (2 * i + 1) * math.log(60))
-        asked = states.copy(state)
-        policy.kernel.choose(policy.params, asked, 61, key, np.arange(4))
-        assert asked.until.tolist() == expected, key
+        copied = states.copy(state)
+        policy.kernel.choose(policy.params, copied, 61, key, np.arange(4))
+        assert copied.until.tolist() == expected, key
         begun += any(expected)
     assert begun > 5
 

@@ -136,8 +136,8 @@ def test_the_range_of_rewards_is_documented_once() -> None:
 def test_a_sigma_that_is_given_has_a_unit(policy: Policy) -> None:
     """Else the test above would show nothing."""
     table = tables(4, HORIZON)["noise"]
-    told = type(policy)(sigma=1.0)
-    assert play(told, table.tolist(), HORIZON) != play(told, (1024 * table).tolist(), HORIZON)
+    given = type(policy)(sigma=1.0)
+    assert play(given, table.tolist(), HORIZON) != play(given, (1024 * table).tolist(), HORIZON)
 
 
 @pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
@@ -262,6 +262,6 @@ def test_no_theorem_covers_it(name: str) -> None:
     assert not theory.bounds(problem, policy)
     (why,) = why_no_bounds(problem, policy)
     assert re.match(refused, why)
-    for asked in (theory.constant, lambda each: theory.unfavourable(each, 10, 2)):
+    for compute in (theory.constant, lambda each: theory.unfavourable(each, 10, 2)):
         with pytest.raises(ValueError, match=refused):
-            asked(policy)
+            compute(policy)

@@ -27,9 +27,9 @@ def test_an_arm_out_of_reach_is_filtered_on_the_first_window() -> None:
     bandit.update("good", 3.0)
     bandit.update("bad", 0.0)
     assert bandit.pull() == "good"
-    said = bandit.explain()
-    assert (said["good"].window, said["bad"].window) == (1, 0)
-    assert said["good"].width == math.sqrt(2 * 0.24 * math.log(4))
+    reasons = bandit.explain()
+    assert (reasons["good"].window, reasons["bad"].window) == (1, 0)
+    assert reasons["good"].width == math.sqrt(2 * 0.24 * math.log(4))
 
 
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=3, max_size=12))
@@ -37,7 +37,7 @@ def test_the_arm_that_is_pulled_was_compared_on_all_its_windows(rewards: list[fl
     bandit = Bandit(FEWA(), arms=[0, 1])
     for k, reward in enumerate(rewards):
         bandit.update(k % 2, reward)
-    said = bandit.explain()
+    reasons = bandit.explain()
     chosen = bandit.pull()
     assert isinstance(chosen, int)
-    assert said[chosen].window == said[chosen].pulls == len(rewards[chosen::2])
+    assert reasons[chosen].window == reasons[chosen].pulls == len(rewards[chosen::2])

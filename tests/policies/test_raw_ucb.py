@@ -25,9 +25,9 @@ def test_the_index_is_the_least_upper_bound_of_all_windows(rewards: list[float],
     bounds = {
         h: math.fsum(rewards[-h:]) / h + sigma * math.sqrt(2 * alpha * math.log(t) / h) for h in range(1, len(rewards) + 1)
     }
-    said = bandit.explain()["a"]
-    assert said.index == pytest.approx(min(bounds.values()), rel=1e-12, abs=1e-12)
-    assert bounds[said.window] == pytest.approx(said.index, rel=1e-12, abs=1e-12)
+    reason = bandit.explain()["a"]
+    assert reason.index == pytest.approx(min(bounds.values()), rel=1e-12, abs=1e-12)
+    assert bounds[reason.window] == pytest.approx(reason.index, rel=1e-12, abs=1e-12)
 
 
 def test_an_arm_that_drops_is_left_after_few_pulls() -> None:

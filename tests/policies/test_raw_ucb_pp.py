@@ -27,6 +27,6 @@ def test_plus_plus_widths_vanish() -> None:
     bandit = Bandit(make("raw-ucb-pp"), arms=["a", "b"])
     for arm in "ab" + 100 * "a":
         bandit.update(arm, 0.5)
-    said = bandit.explain()
-    assert said["a"].width == 0.0
-    assert said["b"].width == pytest.approx(windows.width_pp(103, 1, 2, 1.4, 0.0, 1.0))
+    reasons = bandit.explain()
+    assert reasons["a"].width == 0.0
+    assert reasons["b"].width == pytest.approx(windows.width_pp(103, 1, 2, 1.4, 0.0, 1.0))

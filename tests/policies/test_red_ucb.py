@@ -79,10 +79,10 @@ def test_ties_with_other_parameters_equal_the_reference(policy: RedUCB, table: l
 
 def test_the_index_by_hand() -> None:
     """Eight rewards, two of them in the window: (4 + 3 (4 - 1) / 2 + 8 + 2 (8 - 2) / 2) / 2 = 11.25."""
-    said = explained(RedUCB(alpha=4, sigma=0.1), [0, 0, 0, 0, 1, 2, 4, 8], t=10)
-    assert (said.mean, said.window) == (11.25, 2)
-    assert said.width == pytest.approx(0.1 * (10 - 8 + 2 - 1) * math.sqrt(10 * 4 * math.log(10) / 2**3), rel=1e-14)
-    assert said.value == said.mean + said.width
+    reason = explained(RedUCB(alpha=4, sigma=0.1), [0, 0, 0, 0, 1, 2, 4, 8], t=10)
+    assert (reason.mean, reason.window) == (11.25, 2)
+    assert reason.width == pytest.approx(0.1 * (10 - 8 + 2 - 1) * math.sqrt(10 * 4 * math.log(10) / 2**3), rel=1e-14)
+    assert reason.value == reason.mean + reason.width
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.25, 1 / 3, JUST_BELOW_HALF])

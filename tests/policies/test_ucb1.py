@@ -19,10 +19,10 @@ def test_the_index_is_that_of_the_definition(rewards: list[tuple[int, float]], s
     bandit = Bandit(UCB1(sigma=sigma), arms=[0, 1])
     for arm, reward in rewards:
         bandit.update(arm, reward)
-    for name, said in bandit.explain().items():
+    for name, reason in bandit.explain().items():
         mine = [x for i, x in rewards if i == name]
         if mine:
-            assert said.mean == math.fsum(mine) / len(mine)
-            assert said.index == said.mean + sigma * math.sqrt(2 * math.log(len(rewards) + 1) / len(mine))
+            assert reason.mean == math.fsum(mine) / len(mine)
+            assert reason.index == reason.mean + sigma * math.sqrt(2 * math.log(len(rewards) + 1) / len(mine))
         else:
-            assert said.index == math.inf
+            assert reason.index == math.inf

@@ -55,11 +55,11 @@ def test_a_callable_of_a_restless_arm_counts_rounds_from_zero() -> None:
     ],
 )
 def test_is_rotting_says_where_it_fails(arm: problems.Arm, sentence: str) -> None:
-    answer = Problem([Rested(0.0), arm], horizon=3).is_rotting()
-    assert not answer
-    assert str(answer) == f"not rotting: {sentence}"
-    assert answer.where is not None
-    assert answer.where.arm == 1
+    check = Problem([Rested(0.0), arm], horizon=3).is_rotting()
+    assert not check
+    assert str(check) == f"not rotting: {sentence}"
+    assert check.where is not None
+    assert check.where.arm == 1
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def test_is_rotting_says_where_it_fails(arm: problems.Arm, sentence: str) -> Non
     ],
 )
 def test_is_rotting_when_nothing_rises(arm: problems.Arm) -> None:
-    answer = Problem([arm], horizon=3).is_rotting()
-    assert answer
-    assert answer.where is None
-    assert str(answer) == "rotting: no mean rises up to round 3"
+    check = Problem([arm], horizon=3).is_rotting()
+    assert check
+    assert check.where is None
+    assert str(check) == "rotting: no mean rises up to round 3"
 
 
 def test_a_recovering_table_lasts_one_round_longer_than_its_values() -> None:

@@ -196,9 +196,9 @@ def test_hard_instances_are_problems_of_their_family() -> None:
     ],
 )
 def test_what_is_wrong_is_told_in_one_sentence(make: object, message: str) -> None:
-    with pytest.raises((TypeError, ValueError)) as told:
+    with pytest.raises((TypeError, ValueError)) as caught:
         make()  # type: ignore[operator]
-    assert str(told.value).startswith(message)
+    assert str(caught.value).startswith(message)
 
 
 def test_any_function_of_random_numbers_is_a_family() -> None:

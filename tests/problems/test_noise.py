@@ -553,9 +553,9 @@ class Drawing:
     ],
 )
 def test_a_base_class_is_asked_for_only_of_what_draws(given: Any, hint: str) -> None:
-    with pytest.raises(TypeError, match=r"^noise must be a noise such as Gaussian\(1.0\), got ") as told:
+    with pytest.raises(TypeError, match=r"^noise must be a noise such as Gaussian\(1.0\), got ") as caught:
         stationary([0.5], given)
-    assert str(told.value).partition(";")[2] == hint.removeprefix(";")
+    assert str(caught.value).partition(";")[2] == hint.removeprefix(";")
 
 
 @pytest.mark.parametrize(
@@ -578,6 +578,6 @@ def test_a_base_class_is_asked_for_only_of_what_draws(given: Any, hint: str) -> 
     ],
 )
 def test_what_is_wrong_with_a_noise_is_told(make: Callable[[], Noise], message: str) -> None:
-    with pytest.raises((TypeError, ValueError)) as told:
+    with pytest.raises((TypeError, ValueError)) as caught:
         make()
-    assert str(told.value).startswith(message)
+    assert str(caught.value).startswith(message)

@@ -46,9 +46,9 @@ def test_ci_installs_a_browser_only_where_these_tests_find_none(installed: str |
     for name in ("apt-get", "make", "sudo", *filter(None, [installed])):
         (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" >> "$SAID"\n', "utf-8")
         (tmp_path / name).chmod(0o755)
-    said = tmp_path / "said"
-    subprocess.run([tmp_path / "bash", ROOT / ".ci" / "run"], env={"PATH": str(tmp_path), "SAID": str(said)}, check=True)
-    *before, first, last = said.read_text("utf-8").splitlines()
+    output = tmp_path / "said"
+    subprocess.run([tmp_path / "bash", ROOT / ".ci" / "run"], env={"PATH": str(tmp_path), "SAID": str(output)}, check=True)
+    *before, first, last = output.read_text("utf-8").splitlines()
     assert (first, last) == ("make test", "make test-all")
     assert any("install" in line and "chromium" in line for line in before) == (installed is None)
 
@@ -69,14 +69,14 @@ def opening(browser: "Browser", path: Path) -> Iterator[Open]:
         pages.append(page)
         page.on("console", lambda message: troubles.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
-        page.on("request", lambda request: asked(request.url))
+        page.on("request", lambda request: check_url(request.url))
         page.goto(path.as_uri())
         for plot in page.locator(".plot").all():
             plot.scroll_into_view_if_needed()
             plot.locator("svg.main-svg").first.wait_for()
         return page
 
-    def asked(url: str) -> None:
+    def check_url(url: str) -> None:
         if url != path.as_uri() and not url.startswith(("data:", "blob:")):
             troubles.append(f"request: {url}")
 
@@ -93,19 +93,19 @@ def open_page(browser: "Browser", path: Path) -> Iterator[Open]:
 
 
 @pytest.fixture(scope="module")
-def lent(browser: "Browser", path: Path) -> "Iterator[Page]":
+def shared_page(browser: "Browser", path: Path) -> "Iterator[Page]":
     with opening(browser, path) as opened:
         yield opened()
 
 
 @pytest.fixture
-def wide_page(lent: "Page") -> "Iterator[Page]":
+def wide_page(shared_page: "Page") -> "Iterator[Page]":
     """A page of several tests, as each must leave it: to draw all figures takes longer than to look at them."""
-    yield lent
-    lent.mouse.move(0, 0)
-    assert lent.evaluate(SHOWN) == AS_SHOWN
-    assert lent.evaluate(SCALES) == AS_SCALED
-    assert lent.evaluate(PRESSED) == [True] * 5
+    yield shared_page
+    shared_page.mouse.move(0, 0)
+    assert shared_page.evaluate(SHOWN) == AS_SHOWN
+    assert shared_page.evaluate(SCALES) == AS_SCALED
+    assert shared_page.evaluate(PRESSED) == [True] * 5
 
 
 def test_it_loads_without_a_word_or_a_request(open_page: Open) -> None:
@@ -124,11 +124,11 @@ def test_a_request_is_noticed_and_stopped(browser: "Browser", path: Path, tmp_pa
     leak = '<img src="http://127.0.0.1:9/pixel.png"></body>'
     leaky.write_text(path.read_text("utf-8").replace("</body>", leak), "utf-8")
     page = browser.new_page()
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
     page.goto(leaky.as_uri())
     page.close()
-    assert any("Content Security Policy" in message for message in said)
+    assert any("Content Security Policy" in message for message in messages)
 
 
 def test_a_click_in_the_legend_hides_a_curve_in_every_panel(wide_page: "Page") -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rotting.common.statistics import Interval, NoInterval, t_critical
 from rotting.report.claims import IN_SHORT, Claim, Statement, Verdict, claims_table, standing
 from rotting.simulation.comparisons import growth, spread_ratio
-from tests.helpers.claims import claim, claimed
+from tests.helpers.claims import claim, claim_about
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from tests.helpers.claims import claim, claimed
         (claim(0.9, 1.1, most=0.9), Verdict.UNDECIDED),
         (claim(0.9, 1.1, least=math.nextafter(1.1, 2)), Verdict.FAILS),
         (claim(0.9, 1.1, most=math.nextafter(0.9, 0)), Verdict.FAILS),
-        (claimed(NoInterval(1.0, "why"), least=0.5), Verdict.UNDECIDED),
+        (claim_about(NoInterval(1.0, "why"), least=0.5), Verdict.UNDECIDED),
     ],
 )
 def test_verdicts(each: Claim, verdict: Verdict) -> None:
@@ -45,15 +45,15 @@ def test_claims_in_words() -> None:
     assert claim(0.9, 1.1, most=1.25).region == "at most 1.25"
     assert claim(0.9, 1.1, least=3.0, most=5.0).region == "between 3 and 5"
     assert claim(0.9, 1.1).measured == "1.00 [0.90, 1.10]"
-    assert claimed(NoInterval(1.0, "why")).measured == "1.00"
+    assert claim_about(NoInterval(1.0, "why")).measured == "1.00"
 
 
 def test_an_undecided_claim_says_why_where_its_interval_does_not() -> None:
     assert claim(0.9, 1.1, least=1.0).decision == "undecided"
-    each = claimed(growth(np.zeros(2), np.array([-1.0, 1.5]), np.array([0.0, 3.5])), least=1.0)
+    each = claim_about(growth(np.zeros(2), np.array([-1.0, 1.5]), np.array([0.0, 3.5])), least=1.0)
     assert each.decision == "undecided: the divisor may be 0"
     assert dataclasses.replace(each, synthetic=True).decision == "undecided (synthetic data): the divisor may be 0"
-    each = claimed(spread_ratio(np.arange(9.0)[None], np.arange(9.0)[None]), least=1.0)
+    each = claim_about(spread_ratio(np.arange(9.0)[None], np.arange(9.0)[None]), least=1.0)
     assert each.decision == "undecided: needs at least 200 runs (here 9)"
     assert claim(0.9, 1.1, least=0.5).decision == "holds"
 
@@ -228,7 +228,7 @@ def test_the_table_says_which_verdicts_stand_with_holms_correction() -> None:
 
 def test_the_table_is_left_aligned_and_gives_each_reason_once() -> None:
     reasons = ("too few runs", "a ratio is undefined", "too few runs")
-    claims = [dataclasses.replace(claimed(NoInterval(1.0, reason)), id=f"claim-{k}") for k, reason in enumerate(reasons)]
+    claims = [dataclasses.replace(claim_about(NoInterval(1.0, reason)), id=f"claim-{k}") for k, reason in enumerate(reasons)]
     _, table, notes = str(claims_table([*claims, claim(0.9, 1.1, least=0.5)], IN_SHORT)).split("\n\n")
     head, _, *rows = table.splitlines()
     assert [row.rpartition("  ")[2] for row in rows] == ["undecided (a)", "undecided (b)", "undecided (a)", "holds"]
@@ -237,6 +237,6 @@ def test_the_table_is_left_aligned_and_gives_each_reason_once() -> None:
 
 
 def test_more_reasons_than_letters_have_different_marks() -> None:
-    marks = [note.split()[0] for note in claims_table([claimed(NoInterval(1.0, f"why {k}")) for k in range(28)]).notes]
+    marks = [note.split()[0] for note in claims_table([claim_about(NoInterval(1.0, f"why {k}")) for k in range(28)]).notes]
     assert marks[24:] == ["(y)", "(z)", "(aa)", "(bb)"]
     assert len(set(marks)) == 28

@@ -12,7 +12,7 @@ import pytest
 
 from rotting.common.curve_styles import COLOURS
 from rotting.common.statistics import Interval
-from rotting.display.tables import Column, Table, interval_column
+from rotting.display.tables import Column, FormattedTable, interval_column
 from rotting.report.claims import Verdict
 from rotting.report.model import Findings, Section
 from rotting.report.page import DARK_COLOURS, page
@@ -88,7 +88,7 @@ def test_a_report_of_its_own_games_says_so() -> None:
 def test_an_interval_can_break_only_before_its_bracket() -> None:
     rows = [{"policy": "UCB1", "regret": Interval(1.5, 1.0, 2.0)}]
     columns = (Column("policy", lambda row: str(row["policy"])), interval_column("regret"))
-    written = page([Section("bare", "Bare", "nowhere", Findings((), tables={"one": Table((), columns, rows)}))], ABOUT)
+    written = page([Section("bare", "Bare", "nowhere", Findings((), tables={"one": FormattedTable((), columns, rows)}))], ABOUT)
     cell = '<td class="interval"><span class="number">1.5</span> <span class="number">[1.0, 2.0]</span></td>'
     assert cell in written
 

@@ -143,8 +143,8 @@ def test_requests_for_a_bandit_wait_for_all_that_came_before_them(
     def ask(body: dict[str, Any]) -> None:
         own = Client(service.port)
         for _ in range(5):
-            answer = own("POST", "/v1/bandits/more/decisions", body)
-            found.append((answer.status, [each["round"] for each in answer.body["decisions"]]))
+            response = own("POST", "/v1/bandits/more/decisions", body)
+            found.append((response.status, [each["round"] for each in response.body["decisions"]]))
         own.close()
 
     threads = [threading.Thread(target=ask, args=({"count": count},)) for count in (21, 1, 22, 1, 23, 2)]

@@ -17,33 +17,33 @@ from tests.helpers.services import SONGS, Client, Running
 BANDIT = "/v1/bandits/songs"
 
 
-def watching(service: Running, query: str = "") -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+def open_stream(service: Running, query: str = "") -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
     connection.request("GET", f"/v1/events{query}")
-    answer = connection.getresponse()
-    assert (answer.status, answer.getheader("content-type")) == (200, "text/event-stream")
-    assert answer.readline() == b"retry: 1000\n"
-    assert answer.readline() == b"\n"
-    return connection, answer
+    response = connection.getresponse()
+    assert (response.status, response.getheader("content-type")) == (200, "text/event-stream")
+    assert response.readline() == b"retry: 1000\n"
+    assert response.readline() == b"\n"
+    return connection, response
 
 
-def next_event(answer: http.client.HTTPResponse) -> dict[str, Any]:
+def next_event(response: http.client.HTTPResponse) -> dict[str, Any]:
     """The fields of the next event; its data as JSON."""
     found: dict[str, Any] = {}
-    while line := answer.readline().decode().rstrip("\n"):
+    while line := response.readline().decode().rstrip("\n"):
         name, _, value = line.partition(": ")
         found[name] = json.loads(value) if name == "data" else value
     return found
 
 
-def test_events_are_told_as_they_happen(service: Running, songs: Client) -> None:
+def test_events_are_streamed_as_they_happen(service: Running, songs: Client) -> None:
     songs("PUT", "/v1/bandits/more", SONGS)
-    connection, answer = watching(service)
-    other, only_more = watching(service, "?bandit=more")
+    connection, response = open_stream(service)
+    other, only_more = open_stream(service, "?bandit=more")
     (made,) = songs("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).body["decisions"]
     songs("POST", f"{BANDIT}/rewards", [{"id": made["id"], "reward": 1}])
     songs("POST", "/v1/bandits/more/decisions")
-    events = [next_event(answer) for _ in range(3)]
+    events = [next_event(response) for _ in range(3)]
     assert [each["event"] for each in events] == ["decided", "rewarded", "decided"]
     assert [each["id"] for each in events] == ["1", "2", "3"]
     assert events[0]["data"] == {"number": 1, "bandit": "songs", "payload": events[0]["data"]["payload"]}
@@ -51,13 +51,13 @@ def test_events_are_told_as_they_happen(service: Running, songs: Client) -> None
     assert next_event(only_more)["data"]["number"] == 3
     connection.close()
     other.close()
-    answer.close()
+    response.close()
     only_more.close()
     assert songs("GET", "/v1/events?bandit=none").status == 404
     assert songs("HEAD", "/v1/events").status == 200
 
 
-def test_a_reader_who_never_reads_slows_nobody(service: Running, songs: Client) -> None:
+def test_a_stalled_reader_delays_no_other_client(service: Running, songs: Client) -> None:
     with socket.create_connection(("127.0.0.1", service.port)) as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         slow.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -70,7 +70,7 @@ def batch(first: int, number: int) -> Batch:
     return Batch(first, events=[("songs", {"event": "decided", "n": first + k}) for k in range(number)])
 
 
-def test_what_a_reader_does_not_take_is_bounded_and_counted() -> None:
+def test_events_dropped_for_a_slow_reader_are_bounded_and_counted() -> None:
     async def take() -> list[bytes]:
         broadcast = Broadcast()
         broadcast.publish(batch(1, 50))  # nobody watches yet
@@ -124,14 +124,14 @@ def test_all_readers_are_served_at_the_same_moments(monkeypatch: pytest.MonkeyPa
     assert moments == pytest.approx([8.2] * 3)
 
 
-def test_a_silent_stream_says_that_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_stream_sends_comments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(broadcast_module, "_SILENCE", 0.01)
     assert asyncio.run(Broadcast().add_reader("songs").next_part()) == b":\n\n"
 
 
-def test_places_of_readers_that_are_gone_are_free_again(service: Running) -> None:
+def test_disconnected_readers_free_their_places(service: Running) -> None:
     for _ in range(3):
-        streams = [watching(service)[0] for _ in range(MAX_READERS)]
+        streams = [open_stream(service)[0] for _ in range(MAX_READERS)]
         refused = service.client()("GET", "/v1/events")
         assert refused.status == 429
         for each in streams:

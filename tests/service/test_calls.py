@@ -13,7 +13,7 @@ from tests.helpers.calls import bandits, call_of, create
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "told"),
+    ("make", "error", "message"),
     [
         (lambda: call_of(lambda bandit: bandit.show(), name=3), InvalidTypeError, "^name must be a string, got 3$"),  # type: ignore[arg-type]
         (lambda: call_of(lambda bandit: bandit.show(), name="\ud800"), InvalidValueError, "^name must be valid Unicode"),
@@ -31,9 +31,9 @@ from tests.helpers.calls import bandits, call_of, create
     ],
 )
 def test_arguments_that_cannot_be_sent_raise_exceptions_of_the_library(
-    make: Callable[[], Call[Any]], error: type[RottingError], told: str
+    make: Callable[[], Call[Any]], error: type[RottingError], message: str
 ) -> None:
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         make()
 
 

@@ -14,7 +14,7 @@ from tests.conftest import STRESS
 from tests.helpers.chaos import Load, ServiceProcess, repeat_keys, set_disk, wait_for
 from tests.helpers.chaos_audit import Call, acknowledged, check, check_or_refused
 from tests.helpers.chaos_files import LOSSES, WAL_DAMAGES, content
-from tests.helpers.command import process
+from tests.helpers.command import run_command
 from tests.helpers.services import free_port
 
 KILLS = 200 if STRESS else 4
@@ -38,7 +38,7 @@ def finish(path: Path, port: int, calls: list[Call]) -> None:
         service.wait_until_ready()
         for bandit in BANDITS:
             status, body = service.call("POST", f"/v1/bandits/{bandit}/decisions")
-            assert status == 200, (body, service.said)
+            assert status == 200, (body, service.output)
         repeat_keys(service, calls)
         service.stop()
     check(path, calls)
@@ -80,10 +80,10 @@ def test_services_that_are_stopped_on_a_slow_disk_lose_and_repeat_nothing(tmp_pa
                 if ending == "twice":
                     service.terminate()
                 code = service.wait()
-                assert service.said_saved or code != 0, service.said
+                assert service.has_saved or code != 0, service.output
                 if ending == "once":
-                    assert (code == 0) == service.said_saved, (code, service.said)
-                    assert code == 0 or "error" in service.said, service.said
+                    assert (code == 0) == service.has_saved, (code, service.output)
+                    assert code == 0 or "error" in service.output, service.output
         load.stop()
         finish(path, port, load.calls)
 
@@ -123,7 +123,7 @@ def lose(folder: Path, name: str, seed: int) -> None:
         service.wait_until_ready()
         load.wait_for_acknowledged(50)
         if name == "replaced by an older backup":
-            copied = process("backup", str(path), str(aside / "backup.rot"))
+            copied = run_command("backup", str(path), str(aside / "backup.rot"))
             assert copied.returncode == 0, copied.stderr
         load.wait_for_calls(50 + random.Random(seed).randrange(100))
         loss.happen(path, aside)
@@ -143,8 +143,8 @@ def lose(folder: Path, name: str, seed: int) -> None:
         load.stop()
         if not service.has_ended:
             service.terminate()
-        assert service.wait() != 0, service.said
-        assert not service.said_saved, service.said
+        assert service.wait() != 0, service.output
+        assert not service.has_saved, service.output
     if loss.put_back is not None or replacement is None:
         assert content(path) == replacement, "the service has changed or made a file that is not its store"
     if loss.put_back is not None:
@@ -162,7 +162,7 @@ def check_orphan(path: Path, port: int) -> None:
     assert wal, "the WAL of the lost store is gone: it held acknowledged events"
     with ServiceProcess(path, port) as service:
         assert service.wait() != 0
-        assert "-wal" in service.said
+        assert "-wal" in service.output
     assert not path.exists()
     assert content(path.with_name("songs.rot-wal")) == wal
 
@@ -180,7 +180,7 @@ def test_a_store_that_lost_the_end_of_its_wal_says_so(tmp_path: Path, name: str)
     if check_or_refused(path, load.calls):
         with ServiceProcess(path, port) as service:
             assert service.wait() != 0
-            assert str(path) in service.said
+            assert str(path) in service.output
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ from rotting.service.client import AsyncRemoteBandit, RemoteBandit
 from rotting.service.routes import ROUTES, match
 from rotting.service.tokens import new_token
 from tests.helpers.calls import bandits, call_of, create
-from tests.helpers.services import Running, running, said, serving
+from tests.helpers.services import Running, running, service_process, wait_for_line
 from tests.helpers.stub_service import Received, Response, Stub, decisions, stub_service
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ ARMS = ["jazz", "rock", "folk"]
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A service in a process."""
-    with serving(tmp_path_factory.mktemp("client") / "songs.rot", 0) as process:
-        yield int(said(process, "serving").split("http://127.0.0.1:")[1].split(",")[0])
+    with service_process(tmp_path_factory.mktemp("client") / "songs.rot", 0) as process:
+        yield int(wait_for_line(process, "serving").split("http://127.0.0.1:")[1].split(",")[0])
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +64,7 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.node.name)[:100].replace("[", "-").replace("]", "")
 
 
-def at(port: int) -> str:
+def url_of(port: int) -> str:
     return f"http://127.0.0.1:{port}"
 
 
@@ -139,28 +139,28 @@ def events(client: rotting.Client, name: str) -> Counter[str]:
     return Counter(event.payload["event"] for event in client.bandit(name).log() if "event" in event.payload)
 
 
-def test_a_decision_does_for_its_id(port: int, name: str) -> None:
-    said = ["applied", "conflict", "applied", "applied", ["applied", "expired"]]
-    with rotting.Client(at(port)) as client:
+def test_a_decision_is_accepted_in_place_of_its_id(port: int, name: str) -> None:
+    expected = ["applied", "conflict", "applied", "applied", ["applied", "expired"]]
+    with rotting.Client(url_of(port)) as client:
         client.create(name, rotting.UCB1(), arms=ARMS)
         bandit = client.bandit(name)
         one, two, three, four = (bandit.decide() for _ in range(4))
         outcomes = [bandit.reward(one, 0.5), bandit.reward(one, 0.25), bandit.cancel(two), bandit.expire(three, missing=0.0)]
-        assert [*outcomes, bandit.reward_many([(four, 1.0), (two, 1.0)])] == said
+        assert [*outcomes, bandit.reward_many([(four, 1.0), (two, 1.0)])] == expected
 
     async def ask() -> list[object]:
-        async with rotting.AsyncClient(at(port)) as client:
+        async with rotting.AsyncClient(url_of(port)) as client:
             bandit = client.bandit(name)
             one, two, three, four = [await bandit.decide() for _ in range(4)]
             outcomes: list[object] = [await bandit.reward(one, 0.5), await bandit.reward(one, 0.25), await bandit.cancel(two)]
             outcomes.append(await bandit.expire(three, missing=0.0))
             return [*outcomes, await bandit.reward_many([(four, 1.0), (two, 1.0)])]
 
-    assert asyncio.run(ask()) == said
+    assert asyncio.run(ask()) == expected
 
 
-def test_every_verb(port: int, name: str) -> None:
-    with rotting.Client(at(port)) as client:
+def test_remote_bandits_behave_as_local_ones(port: int, name: str) -> None:
+    with rotting.Client(url_of(port)) as client:
         client.create(name, rotting.UCB1(sigma=0.5), arms=ARMS, seed=3)
         client.create(name, rotting.UCB1(sigma=0.5), arms=ARMS, seed=3)
         client.create(f"{name}.2", like=name, seed=4)
@@ -207,13 +207,13 @@ def test_every_verb(port: int, name: str) -> None:
 
 
 def test_infinite_and_unknown_numbers_are_nan(port: int, name: str) -> None:
-    with rotting.Client(at(port)) as client:
+    with rotting.Client(url_of(port)) as client:
         client.create(name, rotting.UCB1(), arms=ARMS)
         assert math.isnan(client.bandit(name).explain()["jazz"].index)
 
 
 def test_what_is_refused_names_the_field_the_rule_and_the_value(port: int, name: str) -> None:
-    with rotting.Client(at(port)) as client:
+    with rotting.Client(url_of(port)) as client:
         with pytest.raises(InvalidValueError, match=r"^bandit must exist, got 'nobody'$"):
             client.bandit("nobody").decide()
         client.create(name, rotting.UCB1(), arms=ARMS)
@@ -226,12 +226,12 @@ def test_what_is_refused_names_the_field_the_rule_and_the_value(port: int, name:
 
 @pytest.mark.parametrize("cut", [0, 1, 17, 100, 200])
 def test_a_reply_that_is_cut_is_asked_for_again_and_there_is_one_decision(port: int, name: str, cut: int) -> None:
-    with rotting.Client(at(port)) as sure:
+    with rotting.Client(url_of(port)) as sure:
         sure.create(name, rotting.UCB1(), arms=ARMS)
         with breaking(port, [cut, cut, None, cut, None]) as line:
-            with rotting.Client(at(line.port), retries=9) as client:
+            with rotting.Client(url_of(line.port), retries=9) as client:
                 decision = client.bandit(name).decide()
-            with rotting.Client(at(line.port), retries=9) as client:
+            with rotting.Client(url_of(line.port), retries=9) as client:
                 outcome = client.bandit(name).reward(decision.id, 0.5)
             assert line.cut == 3
         assert outcome == "duplicate"  # the first attempt succeeded, and its response was lost
@@ -240,7 +240,7 @@ def test_a_reply_that_is_cut_is_asked_for_again_and_there_is_one_decision(port: 
 
 
 def test_an_arm_whose_removal_was_not_confirmed_is_removed(port: int, name: str) -> None:
-    with rotting.Client(at(port)) as sure, breaking(port, [20]) as line, rotting.Client(at(line.port)) as client:
+    with rotting.Client(url_of(port)) as sure, breaking(port, [20]) as line, rotting.Client(url_of(line.port)) as client:
         sure.create(name, rotting.UCB1(), arms=ARMS)
         client.bandit(name).retire("rock")
         assert line.cut == 1
@@ -248,7 +248,7 @@ def test_an_arm_whose_removal_was_not_confirmed_is_removed(port: int, name: str)
 
 
 def test_more_decisions_than_a_request_expires_may_be_expired(port: int, name: str) -> None:
-    with rotting.Client(at(port)) as client:
+    with rotting.Client(url_of(port)) as client:
         client.create(name, rotting.UCB1(), arms=ARMS)
         client.bandit(name).decide(count=2)
         assert client.bandit(name).expire(older_than_rounds=0, limit=1_000_000) == 1  # the last one is no round old
@@ -256,7 +256,7 @@ def test_more_decisions_than_a_request_expires_may_be_expired(port: int, name: s
 
 def test_many_async_calls_over_a_line_that_breaks(port: int, name: str) -> None:
     async def work(line: int) -> list[str]:
-        async with rotting.AsyncClient(at(line), retries=20) as client:
+        async with rotting.AsyncClient(url_of(line), retries=20) as client:
             bandit = client.bandit(name)
             await client.create(name, rotting.UCB1(), arms=ARMS)
 
@@ -274,18 +274,18 @@ def test_many_async_calls_over_a_line_that_breaks(port: int, name: str) -> None:
     with breaking(port, [None, *range(0, 250, 10)]) as line:
         ids = asyncio.run(work(line.port))
         assert line.cut >= 10
-    with rotting.Client(at(port)) as client:
+    with rotting.Client(url_of(port)) as client:
         decided = [event.payload["id"] for event in client.bandit(name).log() if event.payload.get("event") == "decided"]
         assert sorted(decided) == sorted(ids)
 
 
-def test_nobody_there() -> None:
+def test_an_unreachable_service_raises_after_all_attempts() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = at(silent.getsockname()[1])
-        told = "^the service did not respond in 2 attempts: ReadTimeout"
+        address = url_of(silent.getsockname()[1])
+        message = "^the service did not respond in 2 attempts: ReadTimeout"
         with (
             rotting.Client(address, timeout=0.05, retries=1) as client,
-            pytest.raises(ServiceUnreachableError, match=told),
+            pytest.raises(ServiceUnreachableError, match=message),
         ):
             client.bandits()
     with (
@@ -295,15 +295,15 @@ def test_nobody_there() -> None:
         client.bandits()
 
 
-def test_tokens(tmp_path: Path) -> None:
+def test_a_client_without_the_token_or_scope_is_denied(tmp_path: Path) -> None:
     token = new_token(tmp_path / "tokens", "reader", ["read"])
     found: Running
     with running(tmp_path / "songs.rot", token_file=tmp_path / "tokens") as found:
-        with rotting.Client(at(found.port), token) as client:
+        with rotting.Client(url_of(found.port), token) as client:
             assert client.bandits().names == []
             with pytest.raises(ServiceDeniedError, match="^scope must be admin"):
                 client.create("songs", rotting.UCB1(), arms=ARMS)
-        with rotting.Client(at(found.port)) as client, pytest.raises(ServiceDeniedError, match="got no token$"):
+        with rotting.Client(url_of(found.port)) as client, pytest.raises(ServiceDeniedError, match="got no token$"):
             client.bandits()
 
 
@@ -367,9 +367,9 @@ def test_every_route_has_a_method() -> None:
         call_of(lambda bandit: bandit.explain()),
         call_of(lambda bandit: bandit.log()),
     ]
-    found = {match(each.request.method, each.request.path.partition("?")[0])[0].handler for each in made}
+    found = {match(each.request.method, each.request.path.partition("?")[0])[0].operation for each in made}
     for_pages, for_operators = {"show_history", "list_arms", "watch"}, {"live", "ready", "show_metrics", "show_openapi"}
-    assert {route.handler for route in ROUTES} - found == for_pages | for_operators
+    assert {route.operation for route in ROUTES} - found == for_pages | for_operators
 
 
 def test_methods_have_docstrings_and_signatures() -> None:
@@ -401,7 +401,7 @@ def all_succeeded(processes: list[int]) -> bool:
     return [os.waitpid(each, 0)[1] for each in processes] == [0] * len(processes)
 
 
-def slowly(received: Received) -> Response:
+def respond_slowly(received: Received) -> Response:
     """Respond after a moment, so that requests of different processes overlap."""
     time.sleep(0.001)
     return decisions(received)
@@ -414,7 +414,7 @@ def gets_its_own_responses(client: rotting.Client, name: str, count: int = 60) -
 @forking
 @forks_among_threads
 def test_forked_processes_get_their_own_responses() -> None:
-    with stub_service(slowly) as stub, rotting.Client(stub.url, timeout=20.0, retries=0) as client:
+    with stub_service(respond_slowly) as stub, rotting.Client(stub.url, timeout=20.0, retries=0) as client:
         assert gets_its_own_responses(client, "parent", 1)
 
         def work(name: str) -> bool:
@@ -435,7 +435,7 @@ def test_forked_processes_get_their_own_responses() -> None:
 @forking
 @forks_among_threads
 def test_a_grandchild_gets_its_own_responses() -> None:
-    with stub_service(slowly) as stub, rotting.Client(stub.url, timeout=20.0, retries=0) as client:
+    with stub_service(respond_slowly) as stub, rotting.Client(stub.url, timeout=20.0, retries=0) as client:
         assert gets_its_own_responses(client, "parent", 1)
 
         def child() -> bool:
@@ -449,7 +449,7 @@ def test_a_grandchild_gets_its_own_responses() -> None:
 @forking
 @forks_among_threads
 def test_a_client_that_threads_use_can_be_forked_at_any_moment() -> None:
-    with stub_service(slowly) as stub, rotting.Client(stub.url, timeout=20.0, retries=0) as client:
+    with stub_service(respond_slowly) as stub, rotting.Client(stub.url, timeout=20.0, retries=0) as client:
         with ThreadPoolExecutor(12) as pool:  # more connections than the threads below need: some are idle when it forks
             assert all(pool.map(lambda _: gets_its_own_responses(client, "warm-up", 10), range(12)))
         stop, wrong = threading.Event(), []
@@ -490,7 +490,7 @@ async def async_gets_its_own_responses(client: rotting.AsyncClient, name: str, c
 @forking
 @forks_among_threads
 def test_forked_processes_with_event_loops_of_their_own_get_their_own_responses() -> None:
-    with stub_service(slowly) as stub:
+    with stub_service(respond_slowly) as stub:
         client = rotting.AsyncClient(stub.url, timeout=20.0, retries=0)
 
         async def work(name: str) -> bool:
@@ -656,17 +656,17 @@ def test_an_interrupted_decision_is_cancelled_on_the_service(interruptible: None
 
 
 def test_a_decision_whose_deadline_passes_is_cancelled_on_the_service() -> None:
-    told = r"within the deadline of 1 s \(1 attempt\); no response: "
+    message = r"within the deadline of 1 s \(1 attempt\); no response: "
 
     async def work(stub: Stub) -> None:
         async with rotting.AsyncClient(stub.url, deadline=1.0) as client:
-            with pytest.raises(ServiceUnreachableError, match=told + "the response did not end within"):
+            with pytest.raises(ServiceUnreachableError, match=message + "the response did not end within"):
                 await client.bandit("songs").decide()
 
     with stuck_service() as stub:
         with (
             rotting.Client(stub.url, deadline=1.0) as client,
-            pytest.raises(ServiceUnreachableError, match=told + "ReadTimeout"),
+            pytest.raises(ServiceUnreachableError, match=message + "ReadTimeout"),
         ):
             client.bandit("songs").decide()
         stub.wait(2)
@@ -698,7 +698,7 @@ def dribbling_service() -> Iterator[str]:
         thread = threading.Thread(target=accept)
         thread.start()
         try:
-            yield at(listener.getsockname()[1])
+            yield url_of(listener.getsockname()[1])
         finally:
             stop.set()
             listener.shutdown(socket.SHUT_RDWR)
@@ -753,8 +753,8 @@ def garbage(chance: random.Random) -> Response:
             b"no colon\r\n",
         ]
     )
-    whole = b"HTTP/1.1 " + status + b"\r\nContent-Length: " + length + b"\r\n" + extra + b"\r\n" + body
-    return chance.choice([*[whole] * 9, whole[: chance.randrange(len(whole) + 1)], chance.randbytes(100), None])
+    complete = b"HTTP/1.1 " + status + b"\r\nContent-Length: " + length + b"\r\n" + extra + b"\r\n" + body
+    return chance.choice([*[complete] * 9, complete[: chance.randrange(len(complete) + 1)], chance.randbytes(100), None])
 
 
 def test_whatever_the_response_is_only_exceptions_of_the_library_are_raised() -> None:
@@ -788,7 +788,7 @@ def test_a_body_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPat
     with (
         stub_service(lambda _: start) as stub,
         rotting.Client(stub.url, retries=0) as client,
-        pytest.raises(ServiceError, match="^the service must respond with at most 1000 bytes, got more$"),
+        pytest.raises(ServiceError, match="^the response has more than 1000 bytes$"),
     ):
         client.bandits()
 
@@ -843,6 +843,6 @@ def close_during_calls(stub: Stub) -> list[str]:
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 def test_calls_during_which_another_thread_closes_the_client_raise_a_service_error() -> None:
-    with stub_service(slowly) as stub:
+    with stub_service(respond_slowly) as stub:
         assert close_during_calls(stub) == ["ServiceError: the client is closed: make a new one"] * 8
         gc.collect()  # connections that were being opened when the client was closed

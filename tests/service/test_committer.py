@@ -18,7 +18,7 @@ BANDIT = "/v1/bandits/songs"
 
 
 @pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be written is tried again soon."""
     monkeypatch.setattr(committer, "_RETRY", 0.05)
 
@@ -29,7 +29,7 @@ def disk() -> Iterator[Disk]:
         yield found
 
 
-def until(what: Any) -> None:
+def wait_until(what: Any) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + 60.0
     while not what():
@@ -66,7 +66,7 @@ def test_concurrent_requests_share_a_commit(service: Running, songs: Client, mon
     threads = [threading.Thread(target=decide) for _ in range(20)]
     for thread in threads:
         thread.start()
-    until(lambda: service.host.live["songs"].bandit.rounds == 20)
+    wait_until(lambda: service.host.live["songs"].bandit.rounds == 20)
     assert rounds == []  # nobody has an answer before it is written
     gate.set()
     for thread in threads:
@@ -104,7 +104,7 @@ def test_a_full_disk_refuses_writes_and_recovers_by_itself(tmp_path: Path, disk:
         time.sleep(1.2)  # it is tried again, in vain
         assert client("POST", f"{BANDIT}/decisions").status == 507
         disk.full = False
-        until(lambda: client("GET", "/readyz").status == 200)
+        wait_until(lambda: client("GET", "/readyz").status == 200)
         (second,) = client("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).body["decisions"]
         assert (second["round"], second["arm"]) == (2, "rock")
         outcome = client("POST", f"{BANDIT}/rewards", [{"id": made["id"], "reward": 1}]).body["results"][0]["outcome"]
@@ -113,7 +113,7 @@ def test_a_full_disk_refuses_writes_and_recovers_by_itself(tmp_path: Path, disk:
     assert checked(path) == 3
 
 
-def test_what_was_gathered_after_a_commit_that_fails_fails_with_it(
+def test_requests_collected_during_a_failing_commit_fail_too(
     service: Running, songs: Client, disk_full: threading.Event
 ) -> None:
     statuses: list[int] = []
@@ -126,12 +126,12 @@ def test_what_was_gathered_after_a_commit_that_fails_fails_with_it(
     threads = [threading.Thread(target=decide) for _ in range(10)]
     for thread in threads:
         thread.start()
-    until(lambda: service.host.live["songs"].bandit.rounds == 10)
+    wait_until(lambda: service.host.live["songs"].bandit.rounds == 10)
     disk_full.set()
     for thread in threads:
         thread.join()
     assert statuses == [507] * 10
-    until(lambda: songs("GET", "/readyz").status == 200)
+    wait_until(lambda: songs("GET", "/readyz").status == 200)
     assert songs("GET", BANDIT).body["rounds"] == 0
 
 
@@ -140,16 +140,16 @@ def disk_full(service: Running, monkeypatch: pytest.MonkeyPatch) -> threading.Ev
     """Let the next batch wait until this is set, and fail then."""
     from rotting.errors import StoreFullError
 
-    write, told = service.host.write, threading.Event()
+    write, released = service.host.write, threading.Event()
 
     def fail(batch: Any) -> None:
-        if batch.events and not told.is_set():
-            assert told.wait(60)
+        if batch.events and not released.is_set():
+            assert released.wait(60)
             raise StoreFullError("the disk is full")
         write(batch)
 
     monkeypatch.setattr(service.host, "write", fail)
-    return told
+    return released
 
 
 def test_a_disk_that_fails_is_opened_again(tmp_path: Path, disk: Disk) -> None:
@@ -163,30 +163,30 @@ def test_a_disk_that_fails_is_opened_again(tmp_path: Path, disk: Disk) -> None:
         assert (refused.status, refused.body["type"]) == (503, "urn:rotting:problem:store-failed")
         assert client("GET", BANDIT).status == 200
         disk.syncs_fail = False
-        until(lambda: client("GET", "/readyz").status == 200)
+        wait_until(lambda: client("GET", "/readyz").status == 200)
         rounds = client("GET", BANDIT).body["rounds"]
         assert rounds in {1, 2}  # what was refused may have come to the disk all the same
         assert client("POST", f"{BANDIT}/decisions").body["decisions"][0]["round"] == rounds + 1
     checked(path)
 
 
-def test_a_reply_that_changes_nothing_waits_for_what_it_stands_on(
+def test_a_response_waits_until_the_changes_it_shows_are_written(
     service: Running, songs: Client, disk_full: threading.Event
 ) -> None:
-    answers: list[int] = []
+    responses: list[int] = []
 
     def decide() -> None:
         own = Client(service.port)
-        answers.append(own("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).status)
+        responses.append(own("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).status)
         own.close()
 
     threads = [threading.Thread(target=decide) for _ in range(2)]
     for thread in threads:
         thread.start()
-    until(lambda: service.host.live["songs"].bandit.rounds == 1)
+    wait_until(lambda: service.host.live["songs"].bandit.rounds == 1)
     time.sleep(0.1)
-    assert answers == []  # the second has the same decision, which is not written yet
+    assert responses == []  # the second has the same decision, which is not written yet
     disk_full.set()
     for thread in threads:
         thread.join()
-    assert answers == [507, 507]
+    assert responses == [507, 507]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rotting.service.connections import Limits, _JoiningTransport
+from rotting.service.connections import ConnectionLimits, _JoiningTransport
 from rotting.service.tokens import new_token
 from tests.helpers.services import SONGS, Client, Running, running
 
@@ -20,13 +20,13 @@ REWARDS = b"POST /v1/bandits/a/rewards HTTP/1.1\r\nHost: localhost\r\nContent-Ty
 DECIDE = b"POST /v1/bandits/songs/decisions HTTP/1.1\r\nHost: localhost\r\n"
 
 
-def statuses(answers: bytes) -> list[int]:
-    return [int(part.split(b" ", 1)[0]) for part in answers.split(b"HTTP/1.1 ")[1:]]
+def statuses(responses: bytes) -> list[int]:
+    return [int(part.split(b" ", 1)[0]) for part in responses.split(b"HTTP/1.1 ")[1:]]
 
 
-def test_requests_sent_ahead_are_answered_in_order(service: Running, songs: Client) -> None:
-    asked = [GET, DECIDE + b"\r\n", GET.replace(b"livez", b"nowhere"), DECIDE + b"\r\n"] * 20
-    found = service.raw(b"".join(asked[:-1]) + GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), until_closed=True)
+def test_pipelined_requests_are_answered_in_order(service: Running, songs: Client) -> None:
+    requests = [GET, DECIDE + b"\r\n", GET.replace(b"livez", b"nowhere"), DECIDE + b"\r\n"] * 20
+    found = service.raw(b"".join(requests[:-1]) + GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), until_closed=True)
     assert statuses(found) == [*([200, 200, 404, 200] * 20)[:-1], 200]
     assert songs("GET", "/v1/bandits/songs").body["rounds"] == 39
 
@@ -52,7 +52,7 @@ def test_a_body_may_come_in_chunks(service: Running, songs: Client) -> None:
     assert songs("GET", "/v1/bandits/songs").body["rounds"] == 2
 
 
-def test_who_waits_to_be_asked_for_the_body_is_asked(service: Running, songs: Client) -> None:
+def test_expect_100_continue_is_answered(service: Running, songs: Client) -> None:
     head = DECIDE + b"Content-Type: application/json\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
     with socket.create_connection(("127.0.0.1", service.port)) as connection:
         connection.sendall(head)
@@ -61,7 +61,7 @@ def test_who_waits_to_be_asked_for_the_body_is_asked(service: Running, songs: Cl
         assert connection.recv(65_536).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-def test_an_old_client_gets_an_answer_and_is_let_go(service: Running) -> None:
+def test_http_1_0_gets_a_response_and_the_connection_closes(service: Running) -> None:
     found = service.raw(b"GET /livez HTTP/1.0\r\nHost: localhost\r\n\r\n", until_closed=True)
     assert statuses(found) == [200]
     assert b"\r\nconnection: close\r\n" in found
@@ -85,7 +85,7 @@ def test_an_old_client_gets_an_answer_and_is_let_go(service: Running) -> None:
         (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 400),
     ],
 )
-def test_what_is_no_request_is_refused_once_and_ends_the_connection(shared: Running, data: bytes, status: int) -> None:
+def test_bytes_that_are_not_http_are_refused_once_and_end_the_connection(shared: Running, data: bytes, status: int) -> None:
     found = shared.raw(data + GET, until_closed=True)
     assert statuses(found) == [status]
     assert b"application/problem+json" in found
@@ -123,9 +123,9 @@ def test_small_parts_of_a_response_are_sent_together_and_large_ones_at_once() ->
     assert wire.sent[2:] == [b"end"]
 
 
-def test_another_protocol_is_not_spoken(shared: Running) -> None:
-    asked = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
-    assert statuses(shared.raw(asked + GET, until_closed=True)) == [200]
+def test_an_upgrade_request_is_answered_over_http(shared: Running) -> None:
+    request = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    assert statuses(shared.raw(request + GET, until_closed=True)) == [200]
 
 
 def test_an_upgrade_with_a_body_is_refused(service: Running, songs: Client) -> None:
@@ -134,12 +134,12 @@ def test_an_upgrade_with_a_body_is_refused(service: Running, songs: Client) -> N
     assert songs("GET", "/v1/bandits/songs").body["rounds"] == 0
 
 
-def test_a_target_may_be_a_whole_uri(shared: Running) -> None:
-    asked = b"GET http://localhost/livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-    assert statuses(shared.raw(asked, until_closed=True)) == [200]
+def test_a_target_may_be_an_absolute_uri(shared: Running) -> None:
+    request = b"GET http://localhost/livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    assert statuses(shared.raw(request, until_closed=True)) == [200]
 
 
-def test_many_requests_sent_ahead_are_all_answered(service: Running, songs: Client) -> None:
+def test_many_pipelined_requests_are_all_answered(service: Running, songs: Client) -> None:
     last = GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     assert statuses(service.raw(GET * 400 + last, until_closed=True)) == [200] * 401
     nowhere = GET.replace(b"livez", b"nope")
@@ -149,16 +149,16 @@ def test_many_requests_sent_ahead_are_all_answered(service: Running, songs: Clie
 
 
 @pytest.mark.parametrize("part", [700, 60_000, 10_000_000])
-def test_requests_that_are_sent_ahead_in_parts_get_each_their_own_answer(shared: Running, part: int) -> None:
+def test_pipelined_requests_sent_in_parts_get_their_own_responses(shared: Running, part: int) -> None:
     """More than waits for its turn at once, in parts that end anywhere: what was received and not parsed keeps its order."""
     bodies = [b'[{"id": "%d",%b"reward": 1}]' % (number, b" " * (number * 37 % 2_000)) for number in range(300)]
     head = REWARDS.replace(b"/a/", b"/songs/")
-    asked = b"".join(head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body) for body in bodies)
-    asked += GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    requests = b"".join(head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body) for body in bodies)
+    requests += GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     found = b""
     with socket.create_connection(("127.0.0.1", shared.port), timeout=30) as connection:
-        for start in range(0, len(asked), part):
-            connection.sendall(asked[start : start + part])
+        for start in range(0, len(requests), part):
+            connection.sendall(requests[start : start + part])
         while received := connection.recv(1 << 20):
             found += received
     assert statuses(found) == [200] * 301
@@ -184,7 +184,7 @@ def test_trailers_are_no_headers(tmp_path: Path) -> None:
 
 
 def test_idle_connections_make_room_for_others(tmp_path: Path) -> None:
-    with running(tmp_path / "songs.rot", limits=Limits(connections=6, per_client=4)) as service:
+    with running(tmp_path / "songs.rot", limits=ConnectionLimits(connections=6, per_client=4)) as service:
         idle = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(20)]
         try:
             client = service.client()
@@ -206,7 +206,7 @@ def test_idle_connections_make_room_for_others(tmp_path: Path) -> None:
 
 
 def test_a_busy_server_says_so_to_one_connection_too_many(service: Running, tmp_path: Path) -> None:
-    with running(tmp_path / "more.rot", limits=Limits(connections=2)) as busy:
+    with running(tmp_path / "more.rot", limits=ConnectionLimits(connections=2)) as busy:
         streams = [socket.create_connection(("127.0.0.1", busy.port)) for _ in range(2)]
         try:
             for each in streams:
@@ -221,13 +221,13 @@ def test_a_busy_server_says_so_to_one_connection_too_many(service: Running, tmp_
 
 
 def test_a_head_that_comes_too_slowly_is_refused(tmp_path: Path) -> None:
-    with running(tmp_path / "songs.rot", limits=Limits(head_seconds=0.5)) as service:
+    with running(tmp_path / "songs.rot", limits=ConnectionLimits(head_seconds=0.5)) as service:
         assert statuses(service.raw(b"GET /livez HTTP/1.1\r\nHost:", until_closed=True)) == [408]
         assert service.raw(b"", until_closed=True) == b""  # nothing was sent at all
 
 
 def test_a_client_that_does_not_read_is_dropped(tmp_path: Path) -> None:
-    with running(tmp_path / "songs.rot", limits=Limits(write_seconds=0.5)) as service:
+    with running(tmp_path / "songs.rot", limits=ConnectionLimits(write_seconds=0.5)) as service:
         client = service.client()
         arms = [f"{'long ' * 30}{k}" for k in range(2_000)]
         assert client("PUT", "/v1/bandits/songs", {**SONGS, "arms": arms}).status == 201
@@ -245,9 +245,9 @@ def test_a_client_that_does_not_read_is_dropped(tmp_path: Path) -> None:
 def test_a_body_is_not_read_before_the_token_is_checked(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     new_token(file, "me", ["reward"])
-    asked = REWARDS + b"Content-Length: 4000000\r\nExpect: 100-continue\r\n\r\n"
+    head = REWARDS + b"Content-Length: 4000000\r\nExpect: 100-continue\r\n\r\n"
     with running(tmp_path / "songs.rot", token_file=file) as service:
-        assert statuses(service.raw(asked, until_closed=True)) == [401]  # and not 100 Continue
+        assert statuses(service.raw(head, until_closed=True)) == [401]  # and not 100 Continue
 
 
 def test_a_long_body_in_chunks_is_refused(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_a_long_body_in_chunks_is_refused(tmp_path: Path) -> None:
         assert client("POST", "/v1/bandits/a/rewards", b"[        ]").status == 422
 
 
-def test_who_goes_before_the_answer_harms_nobody(service: Running, songs: Client) -> None:
+def test_a_client_that_disconnects_early_affects_no_other(service: Running, songs: Client) -> None:
     for _ in range(20):
         with socket.create_connection(("127.0.0.1", service.port)) as connection:
             connection.sendall(DECIDE + b"\r\n")
@@ -279,7 +279,7 @@ def test_random_bytes_bring_no_error_of_the_server(service: Running, songs: Clie
     assert songs("GET", "/livez").status == 200
 
 
-def test_many_clients_at_once_get_each_their_own_answer(service: Running) -> None:
+def test_concurrent_clients_get_their_own_responses(service: Running) -> None:
     client = service.client()
     for name in "abcd":
         assert client("PUT", f"/v1/bandits/{name}", SONGS).status == 201

@@ -61,11 +61,11 @@ def open_page(browser: "Browser", service: Running) -> Iterator[Open]:
         pages.append(page)
         page.on("console", lambda message: troubles.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
-        page.on("request", lambda request: asked(request.url))
+        page.on("request", lambda request: check_url(request.url))
         page.goto(f"http://127.0.0.1:{service.port}{path}")
         return page
 
-    def asked(url: str) -> None:
+    def check_url(url: str) -> None:
         if not url.startswith(f"http://127.0.0.1:{service.port}/"):
             troubles.append(f"request: {url}")
 
@@ -75,7 +75,7 @@ def open_page(browser: "Browser", service: Running) -> Iterator[Open]:
     assert troubles == []
 
 
-def shown(page: "Page") -> "Page":
+def wait_until_drawn(page: "Page") -> "Page":
     """Wait until a bandit is drawn, and live."""
     page.locator("tbody tr").first.wait_for()
     page.locator("#live.on").wait_for()
@@ -86,7 +86,7 @@ def shown(page: "Page") -> "Page":
 def test_it_shows_the_bandits_and_one_of_them(open_page: Open, played: Client) -> None:
     page = open_page()
     page.get_by_role("link", name="songs").click()
-    shown(page)
+    wait_until_drawn(page)
     assert page.title() == "songs – rotting"
     assert page.evaluate(DECISIONS) == "120"
     assert "was chosen because it had the highest estimate at that moment" in page.locator(".why").inner_text()
@@ -105,7 +105,7 @@ def test_one_decision_is_enough_to_be_drawn(open_page: Open, client: Client) -> 
     assert page.locator(".why").inner_text() == "No decision yet."
     assert page.locator("tbody tr", has_text="not tried yet").count() == 3
     client("POST", f"{BANDIT}/decisions")
-    shown(page)
+    wait_until_drawn(page)
     assert page.locator(".chart").first.locator("text").all_text_contents()[-2:] == ["0 decisions", "1"]
     assert page.locator(".readout").all_inner_texts() == [
         "Decision 1: Golden Hour 100%",
@@ -119,10 +119,10 @@ def test_it_says_that_a_long_log_is_being_read(open_page: Open, played: Client) 
     page, behind = open_page(), [1_000, 0]
 
     def reading(route: Any) -> None:
-        answer = route.fetch()
-        told = answer.json()
-        told["behind"], told["last"]["reason"] = behind[0], None
-        route.fulfill(response=answer, json=told)
+        fetched = route.fetch()
+        history = fetched.json()
+        history["behind"], history["last"]["reason"] = behind[0], None
+        route.fulfill(response=fetched, json=history)
 
     page.route("**/history", reading)
     page.get_by_role("link", name="songs").click()
@@ -143,26 +143,26 @@ def test_a_decision_does_not_contradict_the_arms_shown_beside_it(open_page: Open
     for arm, value in (("a", 0.5), ("b", 0.45)):
         (made,) = client("POST", f"{BANDIT}/decisions", {"arms": [arm]}).body["decisions"]
         client("POST", f"{BANDIT}/rewards", [{"id": made["id"], "reward": value}])
-    page = shown(open_page("/#/songs"))
+    page = wait_until_drawn(open_page("/#/songs"))
     assert "wait for a reward" not in page.locator(".why").inner_text() + hint(page)
     made = [client("POST", f"{BANDIT}/decisions").body["decisions"][0] for _ in range(3)]
     rows = {row["arm"]: row for row in client("GET", f"{BANDIT}/arms").body["arms"]}
     assert made[-1]["reason"]["index"] < min(row["index"] for row in rows.values())  # which nothing explained
     page.locator(".why", has_text="In decision 5,").wait_for()
-    said = page.locator(".why").inner_text()
-    assert f"{made[-1]['arm']} was chosen because it had the highest estimate at that moment" in said
-    assert "Decisions that wait for a reward were counted: they make an arm less uncertain." in said
+    text = page.locator(".why").inner_text()
+    assert f"{made[-1]['arm']} was chosen because it had the highest estimate at that moment" in text
+    assert "Decisions that wait for a reward were counted: they make an arm less uncertain." in text
     assert "Decisions that wait for a reward are not counted in these estimates." in hint(page)
     assert "could pay" not in page.locator("main").inner_text()
 
 
 def test_it_says_that_not_all_arms_could_be_chosen(open_page: Open, played: Client) -> None:
-    page = shown(open_page("/#/songs"))
-    told = "Not all arms could be chosen."
-    assert told not in page.locator(".why").inner_text()
+    page = wait_until_drawn(open_page("/#/songs"))
+    note = "Not all arms could be chosen."
+    assert note not in page.locator(".why").inner_text()
     played("POST", f"{BANDIT}/decisions", {"arms": ["Harbour"]})
     page.locator(".why", has_text="In decision 121").wait_for()
-    assert told in page.locator(".why").inner_text()
+    assert note in page.locator(".why").inner_text()
 
 
 def test_an_arm_that_waits_for_its_first_reward_was_tried(open_page: Open, client: Client) -> None:
@@ -173,7 +173,7 @@ def test_an_arm_that_waits_for_its_first_reward_was_tried(open_page: Open, clien
         client("POST", f"{BANDIT}/decisions", {"arms": ["a"]})
     (last,) = client("POST", f"{BANDIT}/decisions").body["decisions"]
     assert (last["arm"], last["reason"]["pulls"], last["reason"]["pending"]) == ("b", 0, 1)
-    page = shown(open_page("/#/songs"))
+    page = wait_until_drawn(open_page("/#/songs"))
     assert page.locator(".why").inner_text() == (
         "In decision 6, b was chosen while 1 earlier decision for it waits for a reward: "
         "until one comes, it counts as an average arm."
@@ -183,7 +183,7 @@ def test_an_arm_that_waits_for_its_first_reward_was_tried(open_page: Open, clien
 def test_a_policy_that_draws_has_no_highest_estimate(open_page: Open, client: Client) -> None:
     client("PUT", BANDIT, {**SONGS, "policy": "thompson-sampling", "params": {}})
     play(client, 20)
-    page = shown(open_page("/#/songs"))
+    page = wait_until_drawn(open_page("/#/songs"))
     assert "was drawn with a chance of" in page.locator(".why").inner_text()
     assert hint(page).startswith("The policy draws arms at random.")
     assert "highest estimate" not in page.locator(".why").inner_text() + hint(page)
@@ -225,7 +225,7 @@ def test_a_click_rate_is_never_drawn_below_zero(open_page: Open, client: Client)
     for k in range(20):
         made = client("POST", f"{BANDIT}/decisions", {"count": 3}).body["decisions"]
         client("POST", f"{BANDIT}/rewards", [{"id": each["id"], "reward": float(k == 7)} for each in made[:2]])
-    page = shown(open_page("/#/songs", 390))
+    page = wait_until_drawn(open_page("/#/songs", 390))
     page.get_by_role("slider", name="What it paid").focus()
     for _ in range(20):
         found = re.search("likely between (.*) and (.*)", page.locator(".readout").nth(1).inner_text())
@@ -234,8 +234,8 @@ def test_a_click_rate_is_never_drawn_below_zero(open_page: Open, client: Client)
         page.keyboard.press("ArrowLeft")
 
 
-def test_names_are_text(open_page: Open, played: Client) -> None:
-    page = shown(open_page("/#/songs"))
+def test_names_are_shown_as_text_not_html(open_page: Open, played: Client) -> None:
+    page = wait_until_drawn(open_page("/#/songs"))
     assert page.locator("tbody tr .name").filter(has_text=EVIL).inner_text() == EVIL
     assert page.evaluate("window.escaped") is None
 
@@ -243,21 +243,21 @@ def test_names_are_text(open_page: Open, played: Client) -> None:
 def test_an_arm_that_wears_out_is_marked(open_page: Open, client: Client) -> None:
     client("PUT", BANDIT, {**SONGS, "params": {"sigma": 0.05}, "arms": ["Golden Hour", "Harbour"]})
     play(client, 200)
-    page = shown(open_page("/#/songs"))
+    page = wait_until_drawn(open_page("/#/songs"))
     assert page.locator("tbody tr").filter(has_text="Golden Hour").locator(".badge.worn").inner_text() == "wearing out"
     assert page.locator("tbody tr").filter(has_text="Harbour").locator(".badge.worn").count() == 0
     assert "more than both uncertainties together" in page.locator("section", has=page.locator("#arms")).inner_text()
 
 
-def test_what_happens_arrives(open_page: Open, played: Client) -> None:
-    page = shown(open_page("/#/songs"))
+def test_new_decisions_appear_on_the_page(open_page: Open, played: Client) -> None:
+    page = wait_until_drawn(open_page("/#/songs"))
     (made,) = played("POST", f"{BANDIT}/decisions").body["decisions"]
     page.wait_for_function(f"() => {DECISIONS} === '121'")
     assert page.locator(".why").inner_text().startswith(f"In decision {made['round']}, {made['arm']} was chosen")
 
 
 def test_nothing_moves_while_it_is_paused(open_page: Open, played: Client) -> None:
-    page = shown(open_page("/#/songs"))
+    page = wait_until_drawn(open_page("/#/songs"))
     page.get_by_role("button", name="Pause").click()
     assert page.locator("#live").inner_text() == "Paused"
     play(played, 1)
@@ -306,7 +306,7 @@ def test_the_keyboard_alone_is_enough(open_page: Open, played: Client) -> None:
     assert page.evaluate(f"{focused}.id") == "main"
     press("Tab", ".bandits a")
     page.keyboard.press("Enter")
-    shown(page)
+    wait_until_drawn(page)
     assert page.evaluate(f"{focused}.tagName") == "H1"  # what is new begins here
     press("Tab", ".chart")
     newest = page.evaluate(f"Number({focused}.getAttribute('aria-valuenow'))")
@@ -325,7 +325,7 @@ def test_the_keyboard_alone_is_enough(open_page: Open, played: Client) -> None:
 
 
 def test_everything_has_a_name_for_a_screen_reader(open_page: Open, played: Client) -> None:
-    page = shown(open_page("/#/songs"))
+    page = wait_until_drawn(open_page("/#/songs"))
     nameless = page.locator("button, a, input, select, [tabindex='0']").evaluate_all(
         "all => all.filter(e => !(e.ariaLabel || e.labels?.[0]?.textContent || e.textContent).trim()).map(e => e.outerHTML)"
     )
@@ -337,7 +337,7 @@ def test_everything_has_a_name_for_a_screen_reader(open_page: Open, played: Clie
 
 
 def test_light_and_dark_follow_the_system(open_page: Open, played: Client) -> None:
-    page = shown(open_page("/#/songs", color_scheme="light"))
+    page = wait_until_drawn(open_page("/#/songs", color_scheme="light"))
     back, text = colours(page)
     assert back > 230
     assert text < 60
@@ -347,14 +347,14 @@ def test_light_and_dark_follow_the_system(open_page: Open, played: Client) -> No
     assert text > 200
 
 
-def test_nothing_moves_for_who_wants_no_motion(open_page: Open, played: Client) -> None:
+def test_reduced_motion_is_respected(open_page: Open, played: Client) -> None:
     moving = "getComputedStyle(document.querySelector('#live'), '::before').animationName"
-    assert shown(open_page("/#/songs")).evaluate(moving) == "pulse"
-    assert shown(open_page("/#/songs", reduced_motion="reduce")).evaluate(moving) == "none"
+    assert wait_until_drawn(open_page("/#/songs")).evaluate(moving) == "pulse"
+    assert wait_until_drawn(open_page("/#/songs", reduced_motion="reduce")).evaluate(moving) == "none"
 
 
 def test_no_window_scrolls_sideways(open_page: Open, played: Client) -> None:
-    page = shown(open_page("/#/songs", 320, 640))
+    page = wait_until_drawn(open_page("/#/songs", 320, 640))
     for width, height in ((320, 640), (360, 740), (820, 1180), (1440, 900)):
         page.set_viewport_size({"width": width, "height": height})
         assert overflow(page) == 0
@@ -374,13 +374,13 @@ def test_a_token_is_asked_for_and_kept_in_the_tab(browser: "Browser", tmp_path: 
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{service.port}/#/songs")
         field = page.get_by_label("Token", exact=True)
-        for wrong, told in (("guess", "an unknown one"), (writer, "scope must be read")):
+        for wrong, message in (("guess", "an unknown one"), (writer, "scope must be read")):
             field.fill(wrong)
             page.keyboard.press("Enter")
-            page.locator("#told", has_text=told).wait_for()
+            page.locator("#told", has_text=message).wait_for()
         field.fill(reader)
         page.keyboard.press("Enter")
-        shown(page)
+        wait_until_drawn(page)
         play(client, 1)
         page.wait_for_function(f"() => {DECISIONS} === '31'")  # the stream has the token, too
         assert page.evaluate("[Object.values(sessionStorage), localStorage.length, document.cookie]") == [[reader], 0, ""]
@@ -413,7 +413,7 @@ def test_a_thousand_arms_are_hardly_more_work_than_thirty(open_page: Open, clien
         assert client("PUT", f"/v1/bandits/{name}", made).status == 201
         play(client, 3_000 // arms, name, arms)
         pages[arms] = open_page(f"/#/{name}")
-        shown(pages[arms])
+        wait_until_drawn(pages[arms])
         assert pages[arms].locator("tbody tr").count() == 20
         assert pages[arms].locator(".legend .name").count() == 9
         assert pages[arms].locator(".legend .name").first.inner_text() == f"{arms - 8} other arms"
@@ -436,7 +436,7 @@ def test_a_thousand_arms_are_hardly_more_work_than_thirty(open_page: Open, clien
 
 def test_a_script_in_the_browser_can_do_everything(open_page: Open, client: Client) -> None:
     page = open_page()
-    said = page.evaluate(
+    results = page.evaluate(
         """async () => {
           const call = async (method, path, body, headers = {}) => {
             const options = { method, headers: { ...headers } };
@@ -492,7 +492,7 @@ def test_a_script_in_the_browser_can_do_everything(open_page: Open, client: Clie
           };
         }"""
     )
-    assert said == {
+    assert results == {
         "statuses": [201, 200, 201],
         "same": True,
         "tried": None,

@@ -64,7 +64,7 @@ def state(service: Running) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: str(each.label))
-def test_what_the_document_allows_and_forbids(fuzzed: Running, operation: Any, mode: GenerationMode) -> None:
+def test_generated_requests_get_documented_responses(fuzzed: Running, operation: Any, mode: GenerationMode) -> None:
     if mode.is_negative and not (operation.body or operation.path_parameters or operation.query):
         return  # there is nothing to get wrong
 
@@ -74,11 +74,11 @@ def test_what_the_document_allows_and_forbids(fuzzed: Running, operation: Any, m
         if mode.is_positive and "name" in (case.path_parameters or {}) and not operation.path.endswith("/archive"):
             case.path_parameters["name"] = "songs"
         before = state(fuzzed)
-        answer = case.call(base_url=f"http://127.0.0.1:{fuzzed.port}")
-        case.validate_response(answer, checks=CHECKS)
-        if answer.status_code >= 400:
+        response = case.call(base_url=f"http://127.0.0.1:{fuzzed.port}")
+        case.validate_response(response, checks=CHECKS)
+        if response.status_code >= 400:
             assert state(fuzzed) == before
-            assert answer.headers["content-type"] == ["application/problem+json"]
+            assert response.headers["content-type"] == ["application/problem+json"]
 
     ask()
 
@@ -117,10 +117,10 @@ def test_bodies_with_wrong_bytes(fuzzed: Running) -> None:
     for _ in range(BODIES):
         method, path, body = chance.choice(bodies)
         before = state(fuzzed)
-        answer = client(method, path, mutated(chance, json.dumps(body).encode()))
-        seen[answer.status] += 1
-        assert answer.status in {200, 201, 400, 409, 422}, answer
-        if answer.status >= 400:
+        response = client(method, path, mutated(chance, json.dumps(body).encode()))
+        seen[response.status] += 1
+        assert response.status in {200, 201, 400, 409, 422}, response
+        if response.status >= 400:
             assert state(fuzzed) == before
-            assert set(answer.body) >= {"type", "title", "status", "detail", "field", "rule", "value"}, answer.body
+            assert set(response.body) >= {"type", "title", "status", "detail", "field", "rule", "value"}, response.body
     assert {200, 400, 422} <= set(seen)

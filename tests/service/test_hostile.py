@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import STRESS
 from tests.helpers.chaos import ServiceProcess, wait_for
-from tests.helpers.command import process
+from tests.helpers.command import run_command
 from tests.helpers.hostile_clients import (
     DECISIONS,
     MEGABYTE,
@@ -60,7 +60,7 @@ def attacked(folder: Path, with_token: bool = False, memory: int = MEMORY) -> It
     if with_token:
         tokens = folder / "tokens"
         scopes = "decide,reward,admin,read"
-        token = process("token", str(tokens), "--name", "test", "--scopes", scopes).stdout.strip()
+        token = run_command("token", str(tokens), "--name", "test", "--scopes", scopes).stdout.strip()
         options = ["--token-file", str(tokens)]
     with ServiceProcess(folder / "songs.rot", port, *options) as service:
         service.wait_until_ready()
@@ -158,7 +158,7 @@ def test_responses_that_are_never_read_do_not_pile_up(tmp_path: Path) -> None:
         target.wait_until_served(100)
 
 
-def test_watchers_who_never_read_cost_little_and_leave_room_for_others(tmp_path: Path) -> None:
+def test_event_readers_that_never_read_use_little_memory_and_free_their_places(tmp_path: Path) -> None:
     with attacked(tmp_path) as target:
         with connections(target.port, 100, receive_buffer=4_096) as opened:
             send_what_fits(opened, request("GET", "/v1/events"))
@@ -179,14 +179,14 @@ def can_watch(port: int) -> bool:
 
 
 @pytest.mark.parametrize("header", [(), ("Authorization: Bearer wrong",)], ids=["no token", "a wrong token"])
-def test_bodies_of_strangers_are_not_kept(tmp_path: Path, header: tuple[str, ...]) -> None:
-    whole = request("POST", REWARDS, b"[" + b" " * (4 * MEGABYTE - 2) + b"]", *header)
+def test_bodies_without_a_valid_token_are_not_held_in_memory(tmp_path: Path, header: tuple[str, ...]) -> None:
+    complete = request("POST", REWARDS, b"[" + b" " * (4 * MEGABYTE - 2) + b"]", *header)
     # Of each connection the server holds what it received at once, 256 KiB, and 64 KiB of the body before it stops reading.
     with attacked(tmp_path, with_token=True, memory=2 * MEMORY) as target, connections(target.port, 300) as opened:
-        send_what_fits(opened, whole[: -MEGABYTE // 4])
+        send_what_fits(opened, complete[: -MEGABYTE // 4])
         target.wait_until_served(20)
-        answers = {each.status for connection in opened[:20] for each in parse(receive(connection, 0.05))}
-        assert answers <= {401, 413, 429, 503}
+        statuses = {each.status for connection in opened[:20] for each in parse(receive(connection, 0.05))}
+        assert statuses <= {401, 413, 429, 503}
 
 
 def test_a_large_body_delays_nobody_and_is_answered(tmp_path: Path) -> None:

@@ -80,9 +80,9 @@ def test_the_reason_of_a_decision_that_the_log_does_not_have_yet_is_told_without
     last = {"arm": "a", "round": 2, "propensity": 1.0, "reason": reason}
     counted = RewardBuckets()
     counted.add(b'{"event": "decided", "id": "x", "round": 1, "arm": "a", "arms": ["a"], "without": null, "propensity": 1.0}')
-    told = history_response(counted, 1, 8, last).last
-    assert told is not None
-    assert (told.round, told.restricted) == (2, None)
+    decision = history_response(counted, 1, 8, last).last
+    assert decision is not None
+    assert (decision.round, decision.restricted) == (2, None)
 
 
 def test_the_arm_that_wears_out_is_marked(many: Client) -> None:
@@ -124,7 +124,7 @@ def test_a_retired_arm_is_listed_and_one_that_was_never_tried_comes_first_by_ind
     assert set(found["new"]["spark"]) == {0}
 
 
-def test_answers_are_small_however_long_the_game(many: Client) -> None:
+def test_responses_stay_small_in_long_games(many: Client) -> None:
     for _ in range(4):
         many("POST", f"{BANDIT}/decisions", {"count": 60})
     assert len(json.dumps(many("GET", f"{BANDIT}/history").body)) < 30_000

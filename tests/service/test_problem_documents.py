@@ -31,7 +31,9 @@ class Thing(msgspec.Struct, forbid_unknown_fields=True):
         (b"\xff", 400, "body", "be JSON", None),
     ],
 )
-def test_what_is_wrong_with_a_body(body: bytes, status: int, field: str, rule: str | None, value: str | None) -> None:
+def test_errors_in_a_body_name_field_rule_and_value(
+    body: bytes, status: int, field: str, rule: str | None, value: str | None
+) -> None:
     with pytest.raises((msgspec.MsgspecError, UnicodeDecodeError)) as caught:
         msgspec.json.decode(body, type=Thing)
     problem = of_body(caught.value, body)

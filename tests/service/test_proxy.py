@@ -16,7 +16,7 @@ import pytest
 from rotting.service import Application
 from rotting.service.tokens import new_token
 from tests.helpers.blocks import blocks
-from tests.helpers.required import absent
+from tests.helpers.required import skip_or_fail
 from tests.helpers.services import SONGS, Client, free_port, running
 
 BANDIT = "/v1/bandits/songs"
@@ -27,7 +27,7 @@ def nginx(folder: Path, behind: int) -> Iterator[int]:
     """Run nginx as the guide says, in front of a port; yield the port that it listens on."""
     program = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
     if program is None:
-        absent("nginx is not installed")
+        skip_or_fail("nginx is not installed")
     (text,) = [each.text for each in blocks("docs/guides/serving.md") if each.language == "nginx"]
     port = free_port()
     config = folder / "nginx.conf"

@@ -21,13 +21,13 @@ from rotting.service.problem_documents import KINDS, ProblemError
 from rotting.service.retries import (
     Call,
     CleanUp,
+    ClientRequest,
+    ClientResponse,
     Interrupted,
-    Limits,
     NoResponse,
     Pause,
-    Request,
-    Response,
-    Send,
+    RetryLimits,
+    SendRequest,
     StepResult,
     send_with_retries,
 )
@@ -35,16 +35,16 @@ from tests.helpers.calls import bandits, call_of, create
 
 LOST = NoResponse("the line is dead")
 NOT_SENT = NoResponse("nobody listens", sent=False)
-SEVEN = Response(200, b"7", {})
-GARBLED = Response(200, b"<html>", {})
-CALL: Call[Any] = Call(Request("GET", "/x", None, {}), lambda data: data)
+SEVEN = ClientResponse(200, b"7", {})
+GARBLED = ClientResponse(200, b"<html>", {})
+CALL: Call[Any] = Call(ClientRequest("GET", "/x", None, {}), lambda data: data)
 DECISION = {"id": "d1", "arm": "jazz", "round": 1, "propensity": 1.0}
 REASON = {"index": None, "mean": None, "window": 0, "width": None, "pulls": 0, "pending": 0}
-DECIDED = Response(200, json.dumps({"decisions": [{**DECISION, "reason": REASON}]}).encode(), {})
+DECIDED = ClientResponse(200, json.dumps({"decisions": [{**DECISION, "reason": REASON}]}).encode(), {})
 
 
-def busy(status: int = 503, **headers: str) -> Response:
-    return Response(status, b'{"detail": "too busy"}', {name.replace("_", "-"): value for name, value in headers.items()})
+def busy(status: int = 503, **headers: str) -> ClientResponse:
+    return ClientResponse(status, b'{"detail": "too busy"}', {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 class Play:
@@ -52,7 +52,7 @@ class Play:
 
     def __init__(self, seconds: float = 0.0, chance: float = 1.0) -> None:
         self.now = 1_000.0
-        self.requests: list[Request] = []
+        self.requests: list[ClientRequest] = []
         self.timeouts: list[float] = []
         self.pauses: list[float] = []
         self.cleanups: list[Call[Any]] = []
@@ -60,7 +60,7 @@ class Play:
 
     def __call__(self, call: Call[Any], results: list[StepResult], retries: int = 5, deadline: float | None = 30.0) -> Any:
         """Report the given outcomes, one for each step but cleanups; return the result, and check that all were used."""
-        steps = send_with_retries(call, Limits(10.0, retries, deadline), lambda: self.now, lambda: self._chance)
+        steps = send_with_retries(call, RetryLimits(10.0, retries, deadline), lambda: self.now, lambda: self._chance)
         left, result = list(results), None
         try:
             while True:
@@ -78,16 +78,16 @@ class Play:
             self.pauses.append(step.seconds)
             self.now += step.seconds
             return left.pop(0) if left and isinstance(left[0], Interrupted) and not left[0].sent else None
-        assert isinstance(step, Send)
+        assert isinstance(step, SendRequest)
         self.requests.append(step.request)
         self.timeouts.append(step.timeout)
         self.now += min(self._seconds, step.timeout)
         return left.pop(0)
 
 
-def problem(kind: str) -> Response:
+def problem(kind: str) -> ClientResponse:
     found = ProblemError(kind, InvalidValueError("count", "be 1 or more", 0))
-    return Response(found.status, found.body(), {})
+    return ClientResponse(found.status, found.body(), {})
 
 
 def test_pauses_double_up_to_five_seconds() -> None:
@@ -119,16 +119,16 @@ def test_retry_after_makes_a_pause_longer_never_shorter(asked_for: str, pause: f
 
 def test_a_pause_that_would_reach_the_deadline_is_not_made() -> None:
     play = Play(seconds=1.0)
-    told = r"within the deadline of 30 s \(1 attempt\); last response: status 503: too busy$"
-    with pytest.raises(ServiceUnreachableError, match=told):
+    message = r"within the deadline of 30 s \(1 attempt\); last response: status 503: too busy$"
+    with pytest.raises(ServiceUnreachableError, match=message):
         play(CALL, [busy(retry_after="29")])
     assert (play.pauses, play.now) == ([], 1_001.0)
 
 
 def test_the_deadline_limits_attempts_and_pauses_together() -> None:
     play = Play(seconds=60.0)
-    told = r"within the deadline of 26 s \(3 attempts\); no response: the line is dead$"
-    with pytest.raises(ServiceUnreachableError, match=told):
+    message = r"within the deadline of 26 s \(3 attempts\); no response: the line is dead$"
+    with pytest.raises(ServiceUnreachableError, match=message):
         play(CALL, [LOST] * 3, retries=99, deadline=26.0)
     assert play.timeouts == [10.0, 10.0, 4.5]
     assert play.pauses == [0.5, 1.0]
@@ -228,8 +228,8 @@ def test_an_interruption_before_the_request_was_sent_needs_no_cleanup() -> None:
     assert play.cleanups == []
 
 
-def expired(count: int, **more: bool) -> Response:
-    return Response(200, json.dumps({"results": [], "expired": count, **more}).encode(), {})
+def expired(count: int, **more: bool) -> ClientResponse:
+    return ClientResponse(200, json.dumps({"results": [], "expired": count, **more}).encode(), {})
 
 
 def test_expiring_is_repeated_while_there_are_more() -> None:
@@ -250,19 +250,19 @@ def test_each_portion_has_attempts_of_its_own_and_all_share_the_deadline() -> No
 
 
 def test_a_service_that_has_more_but_expires_none_is_not_asked_for_ever() -> None:
-    with pytest.raises(ServiceError, match="^the service must respond with JSON as documented"):
+    with pytest.raises(ServiceError, match="^the response is not JSON as documented"):
         Play()(call_of(lambda bandit: bandit.expire(older_than_rounds=5)), [expired(0, more=True)])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_problem_becomes_an_exception_with_its_sentence(kind: str) -> None:
-    told = problem(kind)
-    is_busy = told.status in {408, 429, 503, 507}
+    response = problem(kind)
+    is_busy = response.status in {408, 429, 503, 507}
     with pytest.raises(RottingError, match="^count must be 1 or more, got 0$") as caught:
-        Play()(CALL, [told] * (2 if is_busy else 1), retries=1)
+        Play()(CALL, [response] * (2 if is_busy else 1), retries=1)
     expected: dict[str, type[RottingError]] = {"store-failed": StoreFailedError, "store-full": StoreFullError}
     by_status = {401: ServiceDeniedError, 403: ServiceDeniedError, 429: ServiceError, 500: ServiceError, 503: ServiceError}
-    assert type(caught.value) is expected.get(kind, by_status.get(told.status, InvalidValueError))
+    assert type(caught.value) is expected.get(kind, by_status.get(response.status, InvalidValueError))
 
 
 def test_a_busy_service_is_not_mistaken_for_a_broken_store() -> None:
@@ -289,22 +289,22 @@ UNREADABLE = [
 
 @pytest.mark.parametrize(("status", "content"), UNREADABLE)
 def test_a_response_that_is_not_as_documented_is_a_service_error(status: int, content: bytes) -> None:
-    start = f"^the service must respond with JSON as documented, got status {status} and "
+    start = f"^the response is not JSON as documented: status {status} and "
     with pytest.raises(ServiceError, match=start):
-        Play()(CALL, [Response(status, content, {})], retries=0)
+        Play()(CALL, [ClientResponse(status, content, {})], retries=0)
 
 
 def test_a_redirect_is_not_followed_and_names_its_target() -> None:
-    told = r"^url must be the address of the service itself, got a redirect \(status 302\) to 'https://x/'$"
-    with pytest.raises(ServiceError, match=told):
-        Play()(CALL, [Response(302, b"", {"location": "https://x/"})])
+    message = r"^url must be the address of the service itself, got a redirect \(status 302\) to 'https://x/'$"
+    with pytest.raises(ServiceError, match=message):
+        Play()(CALL, [ClientResponse(302, b"", {"location": "https://x/"})])
 
 
 def test_a_response_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "MAX_CONTENT", 3)
-    assert Play()(CALL, [Response(200, b"123", {})]) == 123
-    with pytest.raises(ServiceError, match="^the service must respond with at most 3 bytes, got more$"):
-        Play()(CALL, [Response(200, b"1234", {})])
+    assert Play()(CALL, [ClientResponse(200, b"123", {})]) == 123
+    with pytest.raises(ServiceError, match="^the response has more than 3 bytes$"):
+        Play()(CALL, [ClientResponse(200, b"1234", {})])
 
 
 EVERY_CALL: list[Call[Any]] = [
@@ -349,25 +349,25 @@ def nested(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 CONTENT = st.binary(max_size=50) | st.recursive(SCALARS, nested).map(lambda value: json.dumps(value).encode())
 HEADERS = st.dictionaries(st.sampled_from(["retry-after", "location", "content-type"]), st.text(max_size=10))
-RESPONSES = st.builds(Response, st.integers(100, 999) | st.sampled_from([200, 422, 503]), CONTENT, HEADERS)
+RESPONSES = st.builds(ClientResponse, st.integers(100, 999) | st.sampled_from([200, 422, 503]), CONTENT, HEADERS)
 
 
 @given(st.sampled_from(EVERY_CALL), RESPONSES)
-def test_no_response_raises_a_foreign_exception(call: Call[Any], response: Response) -> None:
-    steps = send_with_retries(call, Limits(10.0, 0, 30.0))
+def test_no_response_raises_a_foreign_exception(call: Call[Any], response: ClientResponse) -> None:
+    steps = send_with_retries(call, RetryLimits(10.0, 0, 30.0))
     next(steps)
     try:
         step = steps.send(response)
         while isinstance(step, CleanUp):
             step = next(steps)
-        assert isinstance(step, Send)  # of the next portion
+        assert isinstance(step, SendRequest)  # of the next portion
     except (RottingError, StopIteration):
         pass
 
 
 def test_what_is_gone_at_a_second_attempt_was_removed_at_the_first() -> None:
     call = call_of(lambda bandit: bandit.retire("hip/hop"))
-    assert call.request == Request("DELETE", "/v1/bandits/songs/arms/hip%2Fhop?keep=true", None, {})
+    assert call.request == ClientRequest("DELETE", "/v1/bandits/songs/arms/hip%2Fhop?keep=true", None, {})
     assert Play()(call, [LOST, problem("not-found")]) is None
     with pytest.raises(InvalidValueError):
         Play()(call, [problem("not-found")])

@@ -40,8 +40,8 @@ def game(rounds: int, arms: int, seed: int = 0) -> list[dict[str, Any]]:
     return events
 
 
-def fed(counted: RewardBuckets, events: list[dict[str, Any]]) -> RewardBuckets:
-    """Tell a counted of events, as they are in the log."""
+def count_events(counted: RewardBuckets, events: list[dict[str, Any]]) -> RewardBuckets:
+    """Count events in the form that they have in the log, and return the buckets."""
     for event in events:
         counted.add(json.dumps(event).encode())
     return counted
@@ -50,7 +50,7 @@ def fed(counted: RewardBuckets, events: list[dict[str, Any]]) -> RewardBuckets:
 @pytest.mark.parametrize("rounds", [1, 199, 200, 201, 3_333])
 def test_buckets_are_what_counting_gives(rounds: int) -> None:
     events = game(rounds, arms=5)
-    counted = fed(RewardBuckets(), events)
+    counted = count_events(RewardBuckets(), events)
     rows: dict[Any, dict[str, Any]] = {}  # of every round: its arm, its reward, whether it is lost
     t = 0
     for event in events:
@@ -85,29 +85,29 @@ def test_arms_in_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reward_buckets, "_MAX_CELLS", 500)
     counted = RewardBuckets()
     for t in range(1, 5_001):
-        fed(counted, [{"event": "decided", "id": t, "round": t, "arm": t % 400, "propensity": 1.0}])
+        count_events(counted, [{"event": "decided", "id": t, "round": t, "arm": t % 400, "propensity": 1.0}])
         assert sum(len(each.cells) for each in counted.buckets) <= 501 or len(counted.buckets) == 1
     assert sum(each.plays for each in counted.buckets) == 5_000
     assert {each.name: each.plays for each in counted.arms} == {arm: 12 + (1 <= arm <= 200) for arm in range(400)}
 
 
-def test_it_knows_where_rewards_lie() -> None:
+def test_the_range_of_rewards_is_known() -> None:
     counted = RewardBuckets()
     for rewards, lowest, highest, binary in (([1, 0.0], 0, 1, True), ([0.5], 0, 1, False), ([-2, 7.0], -2, 7, False)):
-        fed(counted, [{"event": "learned", "arm": "a", "reward": reward} for reward in rewards])
+        count_events(counted, [{"event": "learned", "arm": "a", "reward": reward} for reward in rewards])
         assert (counted.lowest, counted.highest, counted.binary) == (lowest, highest, binary)
 
 
-def test_it_knows_whether_every_arm_could_be_chosen() -> None:
-    bandit, told = rotting.Bandit(rotting.UCB1(), arms=["a", "b", "c"]), list[dict[str, Any]]()
-    bandit = Bandit.holding(Guard(bandit._state, told.extend))
+def test_restricted_decisions_are_recognised() -> None:
+    bandit, events = rotting.Bandit(rotting.UCB1(), arms=["a", "b", "c"]), list[dict[str, Any]]()
+    bandit = Bandit.holding(Guard(bandit._state, events.extend))
     bandit.decide()
     bandit.decide(["a", "b"])
     bandit.decide(without=["a"])
     bandit.decide(count=2)
     counted, restricted = RewardBuckets(), []
-    for event in told:
-        last = fed(counted, [event]).last
+    for event in events:
+        last = count_events(counted, [event]).last
         assert last is not None
         restricted.append(last.restricted)
     assert restricted == [False, True, True, False, True]
@@ -121,20 +121,20 @@ def test_an_arm_that_comes_again_is_a_new_one() -> None:
         {"event": "added", "arm": "a", "prior": None},
         {"event": "decided", "id": "z", "round": 3, "arm": "a", "propensity": 1.0},
     ]
-    counted = fed(RewardBuckets(), events)
+    counted = count_events(RewardBuckets(), events)
     assert [(each.name, each.plays, each.lost) for each in counted.arms] == [("a", 1, 1), ("b", 1, 0), ("a", 1, 0)]
     assert counted.totals("a").number == 2
     assert (counted.waiting, counted.recent()) == (2, (3, {"a": 1, "b": 1}))
 
 
 def test_rewards_that_were_learned_at_once_count_as_those_that_came_one_by_one() -> None:
-    bandit, told = rotting.Bandit(rotting.UCB1(), arms=["a", "b", ("c", 1)]), list[dict[str, Any]]()
-    bandit = Bandit.holding(Guard(bandit._state, told.extend))
+    bandit, events = rotting.Bandit(rotting.UCB1(), arms=["a", "b", ("c", 1)]), list[dict[str, Any]]()
+    bandit = Bandit.holding(Guard(bandit._state, events.extend))
     rows = [(bandit.arms[k % 3], k / 10) for k in range(40)]
     bandit.learn(rows)
-    assert {event["event"] for event in told} == {"learned_many"}
-    counted = fed(RewardBuckets(), told)
-    single = fed(RewardBuckets(), [{"event": "learned", "arm": arm, "reward": reward} for arm, reward in rows])
+    assert {event["event"] for event in events} == {"learned_many"}
+    counted = count_events(RewardBuckets(), events)
+    single = count_events(RewardBuckets(), [{"event": "learned", "arm": arm, "reward": reward} for arm, reward in rows])
     assert counted.rounds == single.rounds == 40
     for each in (counted, single):
         assert [(arm.name, arm.plays) for arm in each.arms] == [("a", 14), ("b", 13), (("c", 1), 13)]

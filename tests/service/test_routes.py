@@ -1,10 +1,14 @@
 """Paths and methods find their routes."""
 
+from pathlib import Path
+from typing import get_args
+
 import pytest
 
 from rotting.errors import InvalidValueError
+from rotting.service.application import Application
 from rotting.service.problem_documents import ProblemError
-from rotting.service.routes import ROUTES, match
+from rotting.service.routes import ALL, ROUTES, Operation, match
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda each: f"{each.method} {each.path}")
@@ -14,6 +18,12 @@ def test_every_route_is_found(route: object) -> None:
     found, parameters = match(method, path)
     assert found == route
     assert parameters == {name: value for name, value in (("name", "a.b-c_~1"), ("arm", "x/y")) if f"{{{name}}}" in route[1]}
+
+
+def test_every_operation_has_a_handler_and_no_other(tmp_path: Path) -> None:
+    app = Application(tmp_path / "songs.rot")
+    app.host.close()
+    assert {*app.handlers, "watch"} == {*get_args(Operation)} == {route.operation for route in ALL}
 
 
 def test_what_may_change_a_bandit_waits_until_it_is_written() -> None:
@@ -29,20 +39,20 @@ def test_other_paths_are_not_found(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "message"),
     [
         ("/v1/bandits/a%20b", "name in the path must be 1 to 100 letters, digits or ._~-, and not . or .., got 'a b'"),
         ("/v1/bandits/%00", r"name in the path must be 1 to 100 letters, digits or ._~-, and not . or .., got '\x00'"),
         (f"/v1/bandits/a/arms/{'b' * 201}", "arm in the path must be 1 to 200 characters, got"),
     ],
 )
-def test_a_name_that_breaks_the_rule_is_told_so(path: str, told: str) -> None:
+def test_an_invalid_name_is_refused_with_the_rule(path: str, message: str) -> None:
     with pytest.raises(InvalidValueError) as caught:
         match("PUT", path)
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(message)
 
 
-def test_other_methods_are_told_which_ones_there_are() -> None:
+def test_a_wrong_method_gets_the_allowed_ones() -> None:
     with pytest.raises(ProblemError) as caught:
         match("POST", "/v1/bandits/a/arms/b")
     assert caught.value.status == 405

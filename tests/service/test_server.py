@@ -22,12 +22,12 @@ from rotting.cli import main
 from rotting.errors import InvalidValueError
 from rotting.service.admission import is_loopback
 from rotting.service.application import Application
-from rotting.service.server import Service, Settings, bind_sockets
+from rotting.service.server import Service, ServiceSettings, bind_sockets
 from rotting.store.sqlite import SQLiteStore
 from tests.conftest import STRESS
-from tests.helpers.command import process
-from tests.helpers.services import SONGS, Client, free_port, said, serving
-from tests.helpers.stores import newest
+from tests.helpers.command import run_command
+from tests.helpers.services import SONGS, Client, free_port, service_process, wait_for_line
+from tests.helpers.stores import newest_snapshot
 
 KILLS = 200 if STRESS else 4
 BANDIT = "/v1/bandits/songs"
@@ -35,46 +35,46 @@ BANDIT = "/v1/bandits/songs"
 
 def test_a_service_starts_and_ends_in_order(tmp_path: Path) -> None:
     path, port = tmp_path / "songs.rot", free_port()
-    with serving(path, port) as running:
-        assert f"serving 0 bandits of {path} at http://127.0.0.1:{port}, without tokens" in said(running, "serving")
+    with service_process(path, port) as running:
+        assert f"serving 0 bandits of {path} at http://127.0.0.1:{port}, without tokens" in wait_for_line(running, "serving")
         client = Client(port)
         client("PUT", BANDIT, SONGS)
-        assert "ucb1" in said(running, "compiled")  # who made the first one waited for it
+        assert "ucb1" in wait_for_line(running, "compiled")  # who made the first one waited for it
         assert client("POST", f"{BANDIT}/decisions").status == 200
-        second = process("serve", str(path), "--port", "0")
+        second = run_command("serve", str(path), "--port", "0")
         assert (second.returncode, second.stderr) == (2, f"rotting: error: {path} is locked: another writer has it\n")
-        third = process("serve", str(tmp_path / "other.rot"), "--port", str(port))
-        told = f"rotting: error: port must be free, got {port} of 127.0.0.1: Address already in use\n"
-        assert (third.returncode, third.stderr) == (2, told)
+        third = run_command("serve", str(tmp_path / "other.rot"), "--port", str(port))
+        message = f"rotting: error: port must be free, got {port} of 127.0.0.1: Address already in use\n"
+        assert (third.returncode, third.stderr) == (2, message)
         assert not (tmp_path / "other.rot").exists()
         running.terminate()
-        said(running, "SIGTERM: finishing running requests, then saving")
-        said(running, f"saved {path}")
+        wait_for_line(running, "SIGTERM: finishing running requests, then saving")
+        wait_for_line(running, f"saved {path}")
         assert running.wait(30) == 0
         client.close()
     with SQLiteStore(path, readonly=True) as store:
-        snapshot = newest(store, "songs")
+        snapshot = newest_snapshot(store, "songs")
         assert snapshot is not None
         assert snapshot.number == store.last == 1
-    with serving(path, port) as running:
-        assert "ucb1" in said(running, "compiled")
-        said(running, "serving 1 bandits")
+    with service_process(path, port) as running:
+        assert "ucb1" in wait_for_line(running, "compiled")
+        wait_for_line(running, "serving 1 bandits")
 
 
-def test_what_is_under_way_is_answered_before_the_end(tmp_path: Path) -> None:
+def test_running_requests_are_answered_before_shutdown(tmp_path: Path) -> None:
     path, port = tmp_path / "songs.rot", free_port()
-    with serving(path, port) as running:
-        said(running, "serving")
+    with service_process(path, port) as running:
+        wait_for_line(running, "serving")
         first = Client(port)
         first("PUT", BANDIT, SONGS)
         first.close()
-        answered: list[int] = []
+        statuses: list[int] = []
 
         def decide() -> None:
             client = Client(port)
             try:
                 while client("POST", f"{BANDIT}/decisions").status == 200:
-                    answered.append(1)
+                    statuses.append(1)
             except (OSError, HTTPException):
                 pass
             finally:
@@ -83,14 +83,14 @@ def test_what_is_under_way_is_answered_before_the_end(tmp_path: Path) -> None:
         threads = [threading.Thread(target=decide) for _ in range(8)]
         for thread in threads:
             thread.start()
-        while len(answered) < 50:
+        while len(statuses) < 50:
             time.sleep(0.01)
         running.terminate()
         assert running.wait(30) == 0
         for thread in threads:
             thread.join()
     with SQLiteStore(path, readonly=True) as store:
-        assert store.last == len(answered)  # all that was decided was told
+        assert store.last == len(statuses)  # all that was decided was told
 
 
 _SET_BACK = """
@@ -105,8 +105,8 @@ main(sys.argv[1:])
 
 def test_a_clock_that_is_set_back_breaks_nothing(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
-    with serving(path, 0, "--rate", "1000", program=("-c", _SET_BACK)) as running:
-        client = Client(int(said(running, "serving").partition("http://127.0.0.1:")[2].partition(",")[0]))
+    with service_process(path, 0, "--rate", "1000", program=("-c", _SET_BACK)) as running:
+        client = Client(int(wait_for_line(running, "serving").partition("http://127.0.0.1:")[2].partition(",")[0]))
         client("PUT", BANDIT, SONGS)
         made = [client("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).body["decisions"][0]]
         before = parsedate_to_datetime(client("GET", "/livez").headers["date"])
@@ -115,9 +115,9 @@ def test_a_clock_that_is_set_back_breaks_nothing(tmp_path: Path) -> None:
             time.sleep(0.02)
         assert client("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).body["decisions"] == made
         for _ in range(20):
-            answer = client("POST", f"{BANDIT}/decisions")
-            assert answer.status == 200, answer
-            made += answer.body["decisions"]
+            response = client("POST", f"{BANDIT}/decisions")
+            assert response.status == 200, response
+            made += response.body["decisions"]
         rewards = [{"id": each["id"], "reward": 0.5} for each in made[1:]]
         outcomes = [each["outcome"] for each in client("POST", f"{BANDIT}/rewards", rewards).body["results"]]
         assert outcomes == ["applied"] * 20
@@ -129,13 +129,13 @@ def test_a_clock_that_is_set_back_breaks_nothing(tmp_path: Path) -> None:
         running.terminate()
         assert running.wait(30) == 0
         client.close()
-    assert process("log", str(path), "--verify").returncode == 0
+    assert run_command("log", str(path), "--verify").returncode == 0
 
 
-def test_a_service_ends_in_order_when_nobody_reads_what_it_says(tmp_path: Path) -> None:
+def test_a_service_stops_cleanly_when_its_output_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
-    with serving(path, free_port()) as running:
-        said(running, "serving")
+    with service_process(path, free_port()) as running:
+        wait_for_line(running, "serving")
         assert running.stderr is not None
         running.stderr.close()
         running.send_signal(signal.SIGINT)  # as the other signal
@@ -144,23 +144,23 @@ def test_a_service_ends_in_order_when_nobody_reads_what_it_says(tmp_path: Path) 
         assert store.last == 0
 
 
-def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
+def test_a_killed_service_loses_and_repeats_no_event(tmp_path: Path) -> None:
     path, port, chance = tmp_path / "songs.rot", free_port(), random.Random(11)
     stop, decided, rewarded = threading.Event(), {}, {}
-    heard: list[str] = []  # outcomes; to append is safe among threads
+    reward_outcomes: list[str] = []  # outcomes; to append is safe among threads
 
     def call(client: list[Client], method: str, target: str, body: Any) -> Any:
         """Ask until there is an answer; None if the test ends first."""
         while not stop.is_set():
             try:
-                answer = client[0](method, target, body)
+                response = client[0](method, target, body)
             except (OSError, HTTPException, json.JSONDecodeError):
                 client[0].close()
                 client[0] = Client(port)
                 time.sleep(0.02)
                 continue
-            assert answer.status == 200, answer
-            return answer.body
+            assert response.status == 200, response
+            return response.body
         return None
 
     def work(number: int) -> None:
@@ -168,24 +168,24 @@ def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
         while not stop.is_set():
             k += 1
             key = f"{number}-{k}"
-            answer = call(client, "POST", f"{BANDIT}/decisions", {"idempotency_key": key, "count": 1 + k % 2})
-            if answer is None:
+            response = call(client, "POST", f"{BANDIT}/decisions", {"idempotency_key": key, "count": 1 + k % 2})
+            if response is None:
                 break
-            decided[key] = [each["id"] for each in answer["decisions"]]
+            decided[key] = [each["id"] for each in response["decisions"]]
             rewards = [{"id": each, "reward": (number + k) % 3 / 2} for each in decided[key]]
-            answer = call(client, "POST", f"{BANDIT}/rewards", rewards)
-            if answer is None:
+            response = call(client, "POST", f"{BANDIT}/rewards", rewards)
+            if response is None:
                 break
-            for reward, result in zip(rewards, answer["results"], strict=True):
-                heard.append(result["outcome"])
+            for reward, result in zip(rewards, response["results"], strict=True):
+                reward_outcomes.append(result["outcome"])
                 rewarded[reward["id"]] = reward["reward"]
         client[0].close()
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
     try:
         for kill in range(KILLS):
-            with serving(path, port) as running:
-                said(running, "serving")
+            with service_process(path, port) as running:
+                wait_for_line(running, "serving")
                 if kill == 0:
                     client = Client(port)
                     assert client("PUT", BANDIT, {**SONGS, "max_pending": 100_000}).status == 201
@@ -202,12 +202,12 @@ def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
         for thread in threads:
             if thread.ident is not None:
                 thread.join()
-    outcomes = Counter(heard)
+    outcomes = Counter(reward_outcomes)
     assert set(outcomes) <= {"applied", "duplicate"}
     # A kill can take the replies of six workers, two rewards each, which then hear that these are duplicates.
     assert outcomes["duplicate"] <= 6 * 2 * KILLS
     assert len(rewarded) >= 20 * KILLS
-    verified = process("log", str(path), "--verify")
+    verified = run_command("log", str(path), "--verify")
     assert (verified.returncode, verified.stderr) == (0, "")
     assert "and every choice the same again" in verified.stdout
     with SQLiteStore(path, readonly=True) as store:
@@ -219,29 +219,31 @@ def test_killed_services_lose_and_double_nothing(tmp_path: Path) -> None:
     assert len(keys) == sum("note" in each for each in payloads)  # no key twice
     assert {f"key:{key}": found for key, found in decided.items()}.items() <= keys.items()
     assert {each for found in decided.values() for each in found} <= set(ids)
-    told = Counter(each["id"] for each in payloads if each.get("event") == "rewarded")
-    assert set(told.values()) == {1}
+    counts = Counter(each["id"] for each in payloads if each.get("event") == "rewarded")
+    assert set(counts.values()) == {1}
     learned = {each["id"]: each["reward"] for each in payloads if each.get("event") == "rewarded"}
     assert rewarded.items() <= learned.items()
 
 
 def test_the_command_line_and_the_application_have_the_defaults_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    served: list[Settings] = []
+    served: list[ServiceSettings] = []
     monkeypatch.setattr("rotting.service.server.serve", lambda path, settings, say: served.append(settings))
     assert main(["serve", "songs.rot"]) == 0
-    assert served == [Settings()]
+    assert served == [ServiceSettings()]
     defaults = {
-        name: each.default for name, each in inspect.signature(Application).parameters.items() if name in Settings._fields
+        name: each.default
+        for name, each in inspect.signature(Application).parameters.items()
+        if name in ServiceSettings._fields
     }
     assert len(defaults) > 5
-    assert defaults == {name: getattr(Settings(), name) for name in defaults}
+    assert defaults == {name: getattr(ServiceSettings(), name) for name in defaults}
 
 
 def test_a_bind_to_other_machines_needs_tokens(tmp_path: Path) -> None:
     for host in ("0.0.0.0", "::", "192.168.1.1", "example.org"):
         assert not is_loopback(host)
         with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine alone.*got '"):
-            Service(tmp_path / "songs.rot", Settings(host=host), print)
+            Service(tmp_path / "songs.rot", ServiceSettings(host=host), print)
     with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine, got '127.0.0.1.invalid': "):
         bind_sockets("127.0.0.1.invalid", 0)
     with pytest.raises(InvalidValueError, match=r"^host must be an address of this machine, got '192.0.2.1': "):

@@ -22,7 +22,7 @@ from rotting.simulation.comparisons import (
     smallest_ratio,
     spread_ratio,
 )
-from tests.helpers.claims import claimed, why
+from tests.helpers.claims import claim_about, missing_reason
 
 
 def test_comparisons_of_exact_multiples_have_no_width() -> None:
@@ -98,7 +98,7 @@ def test_a_ratio_of_means_that_are_not_both_positive_is_undefined_in_any_order(
     for order in ([0, 1], [1, 0]):
         found = ratio(np.array([upper, POSITIVE])[order], np.array([lower, [1, 1, 1.1]])[order])
         assert math.isnan(found.mean)
-        each = claimed(found, least=1.0)
+        each = claim_about(found, least=1.0)
         assert each.decision == "undecided: a ratio is undefined, as a mean regret is not positive"
 
 
@@ -108,8 +108,8 @@ def test_a_ratio_that_some_runs_make_positive_is_told_without_an_interval(
 ) -> None:
     found = ratio(np.array([POSITIVE, [5.0, -1.0, -1.0]]), np.ones((2, 3)))
     assert found.mean > 0
-    assert why(found) == "a mean regret is not positive without some of the runs"
-    assert why(ratio(np.ones((2, 1)), np.ones((2, 1)))) == "there is only one run"
+    assert missing_reason(found) == "a mean regret is not positive without some of the runs"
+    assert missing_reason(ratio(np.ones((2, 1)), np.ones((2, 1)))) == "there is only one run"
 
 
 def test_a_comparison_may_ask_for_runs() -> None:
@@ -120,9 +120,9 @@ def test_a_comparison_may_ask_for_runs() -> None:
     found = compare(upper[:, :19], lower[:, :19])
     assert found.mean == mean_ratio(upper[:, :19], lower[:, :19]).mean
     few = "needs 20 runs (here 19): about 1 run in 100 fails badly, and decides the ratio"
-    assert claimed(found, least=1e-9).decision == f"undecided: {few}"
-    assert why(compare(upper[:, :1], lower[:, :1])) == "there is only one run"
-    assert why(compare(-upper[:, :9], lower[:, :9])) == "a ratio is undefined, as a mean regret is not positive"
+    assert claim_about(found, least=1e-9).decision == f"undecided: {few}"
+    assert missing_reason(compare(upper[:, :1], lower[:, :1])) == "there is only one run"
+    assert missing_reason(compare(-upper[:, :9], lower[:, :9])) == "a ratio is undefined, as a mean regret is not positive"
 
 
 def test_rare_runs_are_not_told_from_runs_that_hold_none() -> None:
@@ -154,11 +154,11 @@ def test_spreads_have_no_interval_where_few_runs_make_them() -> None:
     assert high is not None
     assert low < ratio < high
     assert low * high == pytest.approx(ratio**2)
-    assert why(spread_ratio(*values[:, :, :1])) == "there is only one run"
+    assert missing_reason(spread_ratio(*values[:, :, :1])) == "there is only one run"
     values[1, 1, 7] = 1_000.0
     found = spread_ratio(*values)
     assert found.mean == pytest.approx(geometric_mean(values[0].std(axis=1) / values[1].std(axis=1)))
-    assert re.fullmatch(r"needs 7,\d{3} runs, 25 x the kurtosis of 29\d\.\d \(here 300\)", why(found))
+    assert re.fullmatch(r"needs 7,\d{3} runs, 25 x the kurtosis of 29\d\.\d \(here 300\)", missing_reason(found))
 
 
 def test_the_interval_of_spreads_is_that_of_its_definition() -> None:
@@ -170,21 +170,21 @@ def test_the_interval_of_spreads_is_that_of_its_definition() -> None:
         each = [((x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)) ** 2 / 2 for x in (u, v)]
         return log, (each[0] - each[1]).mean(axis=0).std(ddof=1) / math.sqrt(200)
 
-    whole, error = log_and_error(upper, lower)
+    estimate, error = log_and_error(upper, lower)
     far = []
     for times in np.concatenate(list(resamples(200))).astype(int):
         drawn = np.repeat(np.arange(200), times)
         log, own = log_and_error(upper[:, drawn], lower[:, drawn])
-        far.append(abs(log - whole) / own)
+        far.append(abs(log - estimate) / own)
     half = sorted(far)[989] * error  # 990 of 1,000, with the whole itself
-    expected = [math.exp(each) for each in (whole, whole - half, whole + half)]
+    expected = [math.exp(each) for each in (estimate, estimate - half, estimate + half)]
     assert spread_ratio(upper, lower) == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_rule_of_spreads_is_200_runs_and_25_a_kurtosis() -> None:
     """Gamma regrets of 250 runs have a kurtosis now below 10, now above."""
     assert spread_ratio(np.arange(200.0)[None], np.arange(200.0)[None]).low is not None
-    assert why(spread_ratio(np.arange(199.0)[None], np.arange(199.0)[None])) == "needs at least 200 runs (here 199)"
+    assert missing_reason(spread_ratio(np.arange(199.0)[None], np.arange(199.0)[None])) == "needs at least 200 runs (here 199)"
     rng = np.random.default_rng(12)
     near = []
     for _ in range(200):
@@ -203,7 +203,7 @@ def test_regrets_that_differ_by_rounding_have_no_spread() -> None:
     values = np.random.default_rng(1).normal(size=(1, 60))
     for found in (spread_ratio(values, noisy), spread_ratio(noisy, values), spread_ratio(values, 0 * values)):
         assert math.isnan(found.mean)
-        assert why(found) == "a ratio is undefined, as a spread is 0"
+        assert missing_reason(found) == "a ratio is undefined, as a spread is 0"
 
 
 def test_large_regrets_have_the_spreads_of_small_ones() -> None:
@@ -216,10 +216,10 @@ def test_large_regrets_have_the_spreads_of_small_ones() -> None:
 def test_runs_that_are_all_as_far_from_their_mean_do_not_tell_their_spread() -> None:
     """Half of the runs at each of two values: no run moves the spread, and yet a sample's is anywhere near."""
     upper, lower = np.tile([0.0, 1.0], (1, 120)), np.tile([0.0, 0.0, 2.0, 2.0], (1, 60))
-    assert why(spread_ratio(upper, lower)).startswith("all runs are equally far from the mean")
+    assert missing_reason(spread_ratio(upper, lower)).startswith("all runs are equally far from the mean")
     # Rounding must not make an error of it.
     shifted = spread_ratio(upper * 0.3 + 0.1, lower * 0.7 + 0.1)
-    assert why(shifted).startswith("all runs are equally far from the mean")
+    assert missing_reason(shifted).startswith("all runs are equally far from the mean")
     # Two policies whose runs move together: what is 0 in every resample is 0.
     assert spread_ratio(2 * upper, upper) == (2.0, 2.0, 2.0)
     # An error that rounding alone could make is none.
@@ -264,12 +264,12 @@ def test_runs_that_gain_nothing_late_do_not_tell_the_growth() -> None:
     middle = early + np.array([2.0, 3.0, 4.0, 3.0, 2.0])
     same = "the regret of all runs grows by the same amount late in the game, so that the error is unknown"
     for late in (middle, middle + 0.1, middle * (1 + 1e-15)):  # 0.1 more, or nothing, up to rounding
-        assert why(growth(early, middle, late)) == same
+        assert missing_reason(growth(early, middle, late)) == same
     assert np.ptp(middle + 0.1 - middle) > 0
     assert growth(early, middle, middle + 1e-3 * middle).low is not None
     assert growth(early, early + 2.0, early + 3.0) == (0.5, 0.5, 0.5)
     nothing = np.zeros(5)  # neither late nor early: the runs agree on both
-    assert why(growth(nothing, nothing, nothing)) not in ("", same)
+    assert missing_reason(growth(nothing, nothing, nothing)) not in ("", same)
 
 
 @pytest.mark.parametrize(("curve", "value"), [(np.log, 1.0), (np.sqrt, math.sqrt(2)), (float, 2.0)])
@@ -286,8 +286,8 @@ def test_a_relative_spread_does_not_change_with_the_unit() -> None:
     assert found.low < 0.5 < found.high
     assert relative_spread(1024.0 * values) == pytest.approx(found)
     for few in (relative_spread(values[:, :199]), spread_ratio(values[:, :199], values[:, :199])):
-        assert why(few) == "needs at least 200 runs (here 199)"
-    assert "a ratio is undefined" in why(relative_spread(-values))
+        assert missing_reason(few) == "needs at least 200 runs (here 199)"
+    assert "a ratio is undefined" in missing_reason(relative_spread(-values))
 
 
 def test_a_ratio_of_quantiles_is_that_of_their_definition() -> None:
@@ -310,8 +310,8 @@ def test_a_ratio_of_quantiles_is_that_of_their_definition() -> None:
 
 def test_a_ratio_of_quantiles_without_enough_runs_or_above_nothing_has_no_interval() -> None:
     ones = np.ones((2, 199))
-    assert why(quantile_ratio(ones, ones)) == "needs at least 200 runs (here 199)"
-    assert "is not positive" in why(quantile_ratio(np.ones((2, 200)), np.zeros((2, 200))))
+    assert missing_reason(quantile_ratio(ones, ones)) == "needs at least 200 runs (here 199)"
+    assert "is not positive" in missing_reason(quantile_ratio(np.ones((2, 200)), np.zeros((2, 200))))
 
 
 def test_the_share_ahead_counts_what_is_sure() -> None:
@@ -321,7 +321,7 @@ def test_the_share_ahead_counts_what_is_sure() -> None:
     upper = np.array([5.0 + noise, 0.1 + noise, -0.1 + noise, 0.0 * noise])
     assert share_ahead(upper, lower) == (0.5, 0.25, 1.0)
     assert share_ahead(lower, upper) == (0.25, 0.0, 0.75)
-    assert why(share_ahead(upper[:, :1], lower[:, :1])) == "there is only one run"
+    assert missing_reason(share_ahead(upper[:, :1], lower[:, :1])) == "there is only one run"
 
 
 def test_a_quotient_of_ratios_is_less_sure_than_either() -> None:
@@ -331,4 +331,4 @@ def test_a_quotient_of_ratios_is_less_sure_than_either() -> None:
     assert low == pytest.approx(2.0 / 2.0 ** math.sqrt(2))
     assert high == pytest.approx(2.0 * 2.0 ** math.sqrt(2))
     for pair in ((NoInterval(4.0, "why"), two), (one, NoInterval(2.0, "why"))):
-        assert why(quotient_of(*pair)) == "why"
+        assert missing_reason(quotient_of(*pair)) == "why"

@@ -800,14 +800,14 @@ def _shard(first_run: int, runs: int, **more: Any) -> Result:
 
 
 def test_shards_merge_to_the_whole() -> None:
-    whole = _shard(0, 30)
+    complete = _shard(0, 30)
     shards = [_shard(17, 13), _shard(0, 5), _shard(5, 12)]
-    assert Result.merge(*shards) == whole
-    assert shards[0].merge(*shards[1:]) == whole
-    assert Result.merge(whole) == whole
+    assert Result.merge(*shards) == complete
+    assert shards[0].merge(*shards[1:]) == complete
+    assert Result.merge(complete) == complete
     part = Result.merge(shards[0], shards[2])
     assert (part.first_run, part.runs) == (5, 25)
-    assert np.array_equal(part.regret, whole.regret[:, 5:])
+    assert np.array_equal(part.regret, complete.regret[:, 5:])
 
 
 def test_the_time_of_a_round_is_that_of_all_merged_runs() -> None:
@@ -827,13 +827,13 @@ def test_a_single_run_that_was_timed_gives_the_time_of_a_round() -> None:
 def test_policies_and_runs_merge_to_the_whole() -> None:
     problem, records = problems.two_arms(horizon=40), ("arms", "rewards")
     one, two, three = (registry.make(name) for name in ("ucb1", "uniform", "raw-ucb"))
-    whole = simulate([one, two, three], problem, runs=7, record=records)
+    complete = simulate([one, two, three], problem, runs=7, record=records)
     shards = [
         simulate(three, problem, runs=7, record=records),
         simulate([one, two], problem, runs=3, first_run=4, record=records),
         simulate([one, two], problem, runs=4, record=records),
     ]
-    assert Result.merge(*shards[1:], shards[0]) == whole
+    assert Result.merge(*shards[1:], shards[0]) == complete
     assert Result.merge(*shards).policies == (three, one, two)
 
 
@@ -881,14 +881,14 @@ def test_what_functions_draw_and_compute_is_not_taken_for_one_problem(make: Any,
 
 
 def test_what_was_selected_merges_to_the_whole() -> None:
-    whole = _shard(3, 9)
-    parts = [whole.select(runs=slice(7, None)), whole.select(runs=range(3, 5)), whole.select(runs=slice(5, 7))]
+    complete = _shard(3, 9)
+    parts = [complete.select(runs=slice(7, None)), complete.select(runs=range(3, 5)), complete.select(runs=slice(5, 7))]
     assert [(each.first_run, each.runs) for each in parts] == [(7, 5), (3, 2), (5, 2)]
     assert parts[0] == _shard(7, 5)
-    assert Result.merge(*parts) == whole
+    assert Result.merge(*parts) == complete
     assert parts[0].to_pandas()["run"].unique().tolist() == [7, 8, 9, 10, 11]
     with pytest.raises(errors.InvalidValueError, match="runs must be one or more consecutive numbers from 3 to 11"):
-        whole.select(runs=range(3))
+        complete.select(runs=range(3))
 
 
 def test_parts_of_late_runs_are_found_without_counting_up_to_them() -> None:
@@ -987,19 +987,19 @@ def test_a_result_that_was_saved_without_means_has_no_problem(tmp_path: Path) ->
 
 def test_a_selection_is_the_part_that_was_asked_for() -> None:
     problem = problems.two_arms(horizon=60)
-    whole = simulate([UCB1, RAWUCB], problem, runs=9, checkpoints=[10, 20, 60], record=("arms", "rewards"))
-    part = whole.select(policies=[RAWUCB, 0], runs=[2, 3], checkpoints=[20])
+    complete = simulate([UCB1, RAWUCB], problem, runs=9, checkpoints=[10, 20, 60], record=("arms", "rewards"))
+    part = complete.select(policies=[RAWUCB, 0], runs=[2, 3], checkpoints=[20])
     assert part.policies == (RAWUCB, UCB1)
     assert part.checkpoints.tolist() == [20, 60]
-    assert part.regret.tolist() == whole.regret[::-1][:, 2:4][:, :, 1:].tolist()
+    assert part.regret.tolist() == complete.regret[::-1][:, 2:4][:, :, 1:].tolist()
     for name in ("pulls", "arms", "rewards"):
-        assert getattr(part, name).tolist() == getattr(whole, name)[::-1][:, 2:4].tolist()
+        assert getattr(part, name).tolist() == getattr(complete, name)[::-1][:, 2:4].tolist()
     assert part.played is problem
-    assert whole.select() == whole
-    assert whole.select("UCB1", slice(4)) == simulate(
+    assert complete.select() == complete
+    assert complete.select("UCB1", slice(4)) == simulate(
         UCB1, problem, runs=4, checkpoints=[10, 20, 60], record=("arms", "rewards")
     )
-    assert whole.select(runs=range(3)) == whole.select(runs=slice(3))
+    assert complete.select(runs=range(3)) == complete.select(runs=slice(3))
 
 
 @pytest.mark.parametrize(

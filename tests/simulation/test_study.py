@@ -12,7 +12,7 @@ import pytest
 
 import rotting
 from rotting.common.statistics import mean_interval, what_runs_can_miss
-from rotting.display.tables import Table
+from rotting.display.tables import FormattedTable
 from rotting.problems.oracle import GREEDY_RISING, GREEDY_TWO_CLOCKS
 from rotting.simulation.comparisons import mean_ratio
 from rotting.simulation.study import Study
@@ -105,7 +105,7 @@ def test_a_plot_has_ticks_at_the_values_and_the_width_of_the_style(tmp_path: Pat
 def test_tables_say_what_regret_is_measured_against(study: Study, mixed: Study) -> None:
     for make in (Study.table, Study.best, Study.best_overall):
         one, two = make(study), make(mixed)
-        for each in (str, Table.to_markdown, Table.to_latex, Table._repr_html_):
+        for each in (str, FormattedTable.to_markdown, FormattedTable.to_latex, FormattedTable._repr_html_):
             assert "Regret against the optimal policy." in each(one)
             assert "or, where the reference is greedy, against the greedy oracle." in each(two)
             assert "not optimal: some arms rise with their pulls." in each(two)

@@ -108,9 +108,9 @@ def test_a_sweep_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_what_is_wrong_is_told_in_one_sentence(make: object, message: str) -> None:
-    with pytest.raises((TypeError, ValueError)) as told:
+    with pytest.raises((TypeError, ValueError)) as caught:
         make()  # type: ignore[operator]
-    assert str(told.value).startswith(message)
+    assert str(caught.value).startswith(message)
 
 
 def test_a_grid_and_a_list_are_a_list() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rotting.store.sqlite import SQLiteStore
-from tests.helpers.stores import numbered
+from tests.helpers.stores import numbered_events
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def path(tmp_path: Path) -> Path:
     """A store of 90 events that was closed in order."""
     with SQLiteStore(tmp_path / "songs.rot") as store:
         store.add_bandit("songs", {"seed": 1})
-        store.append(numbered(1, 90))
+        store.append(numbered_events(1, 90))
         for number in (30, 60, 90):
             store.save_snapshot("songs", number, {"n": number})
     return tmp_path / "songs.rot"

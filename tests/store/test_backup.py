@@ -14,7 +14,7 @@ from rotting.store.backup import backup
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.disks import failing_disk
-from tests.helpers.stores import newest, numbered, says, sql
+from tests.helpers.stores import newest_snapshot, numbered_events, read_numbers, sql
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
     """A store of 3,000 events with a snapshot."""
     with SQLiteStore(tmp_path / "songs.rot", durability="os") as store:
         store.add_bandit("songs", {})
-        store.append(numbered(1, 3_000))
+        store.append(numbered_events(1, 3_000))
         store.save_snapshot("songs", 3_000, {"n": 3_000})
     return tmp_path / "songs.rot"
 
@@ -31,10 +31,10 @@ def test_a_copy_is_the_same_store(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.rot"
     assert backup(path, copy) == 3_000
     with SQLiteStore(path, readonly=True) as old, SQLiteStore(copy) as new:
-        assert (new.id, newest(new, "songs")) == (old.id, newest(old, "songs"))
+        assert (new.id, newest_snapshot(new, "songs")) == (old.id, newest_snapshot(old, "songs"))
         assert list(new.read()) == list(old.read())
         assert verify(new).problems == ()
-        assert new.append(numbered(3_001, 3_001)) == 3_001
+        assert new.append(numbered_events(3_001, 3_001)) == 3_001
     assert {each.name for each in tmp_path.iterdir()} >= {"songs.rot", "copy.rot", "copy.rot-lock"}
     assert not list(tmp_path.glob(".*"))
 
@@ -43,31 +43,31 @@ def test_a_copy_has_what_was_acknowledged_when_it_began_and_the_writer_goes_on(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "BACKUP_PAGES", 3)  # many steps, with events between them
-    told, done = [3_000], threading.Event()
+    appended, done = [3_000], threading.Event()
 
     def write() -> None:
         with SQLiteStore(path, durability="os") as store:
             while not done.is_set():
-                told.append(store.append(numbered(store.last + 1, store.last + 7)))
-                if len(told) % 5 == 0:
-                    store.save_snapshot("songs", told[-1], {"n": told[-1], "long": "x" * 100_000})
+                appended.append(store.append(numbered_events(store.last + 1, store.last + 7)))
+                if len(appended) % 5 == 0:
+                    store.save_snapshot("songs", appended[-1], {"n": appended[-1], "long": "x" * 100_000})
 
     writer = threading.Thread(target=write)
     writer.start()
     try:
         for k in range(5):
-            before = told[-1]
+            before = appended[-1]
             last = backup(path, tmp_path / f"{k}.rot")
-            assert before <= last <= told[-1] + 7
+            assert before <= last <= appended[-1] + 7
             with SQLiteStore(tmp_path / f"{k}.rot", readonly=True) as copy:
-                assert says(copy) == list(range(1, last + 1))
+                assert read_numbers(copy) == list(range(1, last + 1))
                 assert verify(copy).problems == ()
     finally:
         done.set()
         writer.join()
     with SQLiteStore(path, readonly=True) as store:
         assert verify(store).problems == ()
-        assert store.last == told[-1]
+        assert store.last == appended[-1]
 
 
 def test_a_copy_of_a_bandit_decides_as_the_bandit_would_have(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_file_that_comes_meanwhile_is_not_overwritten(path: Path, tmp_path: Pa
     assert not list(tmp_path.glob(".*"))
 
 
-def test_what_cannot_be_copied_is_told(path: Path, tmp_path: Path) -> None:
+def test_errors_of_a_backup_name_the_reason(path: Path, tmp_path: Path) -> None:
     with pytest.raises(PathMissingError, match="^no such store: "):
         backup(tmp_path / "nowhere.rot", tmp_path / "copy.rot")
     with pytest.raises(PathMissingError, match="^no such folder: "):
@@ -115,7 +115,7 @@ def test_what_cannot_be_copied_is_told(path: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidTypeError, match="^copy must be the path of a file, got None$"):
         backup(path, None)  # type: ignore[arg-type]
     (tmp_path / "text.rot").write_text("dear diary\n" * 500)
-    with pytest.raises(StoreError, match="must be a store, but it is not a database$"):
+    with pytest.raises(StoreError, match="is not a store: it is not a database$"):
         backup(tmp_path / "text.rot", tmp_path / "copy.rot")
     assert {each.name for each in tmp_path.iterdir() if each.name.startswith((".", "copy"))} == set()
 

@@ -16,24 +16,24 @@ from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.conftest import STRESS
 from tests.helpers.disks import failing_disk
-from tests.helpers.stores import appending, newest, numbered, says
+from tests.helpers.stores import appending, newest_snapshot, numbered_events, read_numbers
 
 KILLS = 200 if STRESS else 5
 
 
 def checked(path: Path, readonly: bool = False) -> list[int]:
-    """What a store says that must be whole."""
+    """Return the numbers in a store that must be complete."""
     with SQLiteStore(path, readonly) as store:
         assert verify(store).problems == ()
-        said = says(store)
-        assert of_songs(store) == said
-        snapshot = newest(store, "songs") if said else None
-        assert snapshot is None or snapshot.state["n"] == snapshot.number <= len(said)
-        return said
+        numbers = read_numbers(store)
+        assert of_songs(store) == numbers
+        snapshot = newest_snapshot(store, "songs") if numbers else None
+        assert snapshot is None or snapshot.state["n"] == snapshot.number <= len(numbers)
+        return numbers
 
 
 def of_songs(store: SQLiteStore) -> list[int]:
-    """What the events of one bandit say, found by way of the index."""
+    """Return the numbers in the events of one bandit, found by the index."""
     return [event.payload["n"] for event in store.read("songs")] if store.bandits() else []
 
 
@@ -41,7 +41,7 @@ def new_store(path: Path, events: int) -> SQLiteStore:
     store = SQLiteStore(path)
     store.add_bandit("songs", {})
     for number in range(1, events + 1):
-        store.append(numbered(number, number))
+        store.append(numbered_events(number, number))
     return store
 
 
@@ -58,7 +58,7 @@ def copied(path: Path, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("durability", ["disk", "os"])
-def test_killed_processes_lose_and_double_nothing(tmp_path: Path, durability: str) -> None:
+def test_a_killed_process_loses_and_repeats_no_event(tmp_path: Path, durability: str) -> None:
     path, chance, before = tmp_path / "songs.rot", random.Random(7), 0
     for _ in range(KILLS):
         with appending(path, durability) as process:
@@ -66,11 +66,11 @@ def test_killed_processes_lose_and_double_nothing(tmp_path: Path, durability: st
             lines = [process.stdout.readline() for _ in range(chance.randrange(1, 60))]
             process.kill()
             lines += process.stdout.readlines()
-        told = [int(line) for line in lines if line.endswith("\n")]
-        said = checked(path, readonly=chance.random() < 0.5)
-        assert said == list(range(1, len(said) + 1))
-        assert len(said) >= max([before, *told])
-        before = len(said)
+        acknowledged = [int(line) for line in lines if line.endswith("\n")]
+        numbers = checked(path, readonly=chance.random() < 0.5)
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert len(numbers) >= max([before, *acknowledged])
+        before = len(numbers)
     assert before > KILLS
 
 
@@ -78,12 +78,12 @@ def test_another_process_has_the_lock_until_it_dies(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     with appending(path) as process:
         assert process.stdout is not None
-        told = int(process.stdout.readline())
+        acknowledged = int(process.stdout.readline())
         with pytest.raises(StoreLockedError, match="songs.rot is locked: another writer has it$"):
             SQLiteStore(path)
         with SQLiteStore(path, readonly=True) as reader:
-            assert says(reader)[: told + 1][:told] == list(range(1, told + 1))
-    assert len(checked(path)) >= told
+            assert read_numbers(reader)[: acknowledged + 1][:acknowledged] == list(range(1, acknowledged + 1))
+    assert len(checked(path)) >= acknowledged
 
 
 def test_a_wal_that_is_cut_anywhere_in_the_last_write_loses_that_write_or_nothing(tmp_path: Path) -> None:
@@ -91,40 +91,40 @@ def test_a_wal_that_is_cut_anywhere_in_the_last_write_loses_that_write_or_nothin
     with new_store(path, 3) as store:
         wal = path.with_name("songs.rot-wal")
         before = wal.stat().st_size
-        store.append(numbered(4, 5))
+        store.append(numbered_events(4, 5))
         twin = copied(path, tmp_path / "cut")
     log = twin.with_name(wal.name)
-    whole = log.read_bytes()
-    assert len(whole) > before
+    complete = log.read_bytes()
+    assert len(complete) > before
     found = set()
-    cuts = {*range(before, len(whole), 1 if STRESS else 7), before + 1, len(whole) - 1, len(whole)}
+    cuts = {*range(before, len(complete), 1 if STRESS else 7), before + 1, len(complete) - 1, len(complete)}
     for cut in sorted(cuts, reverse=True):
         os.truncate(log, cut)
         with SQLiteStore(twin, readonly=True) as reader:
-            found.add(tuple(says(reader)))
+            found.add(tuple(read_numbers(reader)))
         if cut % 499 < 7:  # for a writer too, which goes on from there
             with SQLiteStore(copied(twin, tmp_path / "on")) as writer:
                 left = writer.last
-                writer.append(numbered(left + 1, left + 2))
+                writer.append(numbered_events(left + 1, left + 2))
             assert checked(tmp_path / "on" / path.name) == list(range(1, left + 3))
     assert found == {(1, 2, 3), (1, 2, 3, 4, 5)}
 
 
-def test_a_file_that_is_cut_anywhere_is_refused_or_whole(tmp_path: Path) -> None:
+def test_a_truncated_file_is_refused_or_complete(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     with new_store(path, 3) as store:
-        store.append(numbered(4, 90))
+        store.append(numbered_events(4, 90))
         store.save_snapshot("songs", 90, {"n": 90})
-    whole = path.read_bytes()
+    complete = path.read_bytes()
     outcomes = {True: 0, False: 0}
-    cuts = {*range(0, len(whole), 1 if STRESS else 67), 1, 15, 16, 99, 100, len(whole) - 4_096, len(whole) - 1}
+    cuts = {*range(0, len(complete), 1 if STRESS else 67), 1, 15, 16, 99, 100, len(complete) - 4_096, len(complete) - 1}
     for cut in sorted(cuts, reverse=True):
         os.truncate(path, cut)
         try:
             with SQLiteStore(path, readonly=True) as reader:
-                assert says(reader) == of_songs(reader) == list(range(1, 91))
+                assert read_numbers(reader) == of_songs(reader) == list(range(1, 91))
                 assert list(reader.bandits()) == ["songs"]
-                snapshot = newest(reader, "songs")
+                snapshot = newest_snapshot(reader, "songs")
                 assert snapshot is None or snapshot == (90, {"n": 90})
                 outcomes[True] += 1
         except StoreError:
@@ -137,26 +137,26 @@ def test_a_file_that_is_cut_anywhere_is_refused_or_whole(tmp_path: Path) -> None
 def test_a_byte_that_flips_is_found_or_does_no_harm(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     with new_store(path, 3) as store:
-        store.append(numbered(4, 90))
+        store.append(numbered_events(4, 90))
         store.save_snapshot("songs", 90, {"n": 90})
-    whole = path.read_bytes()
-    places = [*range(100), *range(100, len(whole), 1 if STRESS else 97)]
+    complete = path.read_bytes()
+    places = [*range(100), *range(100, len(complete), 1 if STRESS else 97)]
     refused = 0
     for place in places:
         with path.open("r+b") as file:
             file.seek(place)
-            file.write(bytes([whole[place] ^ (1 << place % 8)]))
+            file.write(bytes([complete[place] ^ (1 << place % 8)]))
         try:
             with SQLiteStore(path, readonly=True) as reader:
-                assert says(reader) == of_songs(reader) == list(range(1, 91)), place
+                assert read_numbers(reader) == of_songs(reader) == list(range(1, 91)), place
                 assert reader.bandits() == {"songs": {}}
-                snapshot = newest(reader, "songs")
+                snapshot = newest_snapshot(reader, "songs")
                 assert snapshot is None or snapshot == (90, {"n": 90})
         except StoreError:
             refused += 1
         for each in ("-wal", "-shm"):
             path.with_name(path.name + each).unlink(missing_ok=True)
-        path.write_bytes(whole)
+        path.write_bytes(complete)
     assert refused > len(places) // 10
 
 
@@ -165,7 +165,7 @@ def test_what_is_acknowledged_outlives_a_power_cut(tmp_path: Path) -> None:
     new_store(path, 1).close()
     with failing_disk() as disk, SQLiteStore(path) as store:
         for number in range(2, 30):
-            store.append(numbered(number, number))
+            store.append(numbered_events(number, number))
             after = tmp_path / f"after-{number}"
             after.mkdir()
             disk.after_power_cut(after)
@@ -177,10 +177,10 @@ def test_the_operating_system_alone_may_lose_the_end_but_nothing_before_it(tmp_p
     new_store(path, 1).close()
     after.mkdir()
     with failing_disk() as disk, SQLiteStore(path, durability="os") as store:
-        store.append(numbered(2, 9))
+        store.append(numbered_events(2, 9))
         disk.after_power_cut(after)
         assert checked(after / path.name) == [1]  # as promised, and the disk does forget
-        assert says(store) == list(range(1, 10))
+        assert read_numbers(store) == list(range(1, 10))
     assert checked(path) == list(range(1, 10))
 
 
@@ -190,19 +190,19 @@ def test_a_failed_synchronisation_ends_the_writer_and_its_successor_makes_sure(t
     after.mkdir()
     with failing_disk() as disk:
         store = SQLiteStore(path)
-        store.append(numbered(4, 4))
+        store.append(numbered_events(4, 4))
         disk.syncs_fail = True
         for _ in range(2):
             with pytest.raises(StoreFailedError, match="songs.rot could not be read or written .*: open it again$"):
-                store.append(numbered(5, 5))
+                store.append(numbered_events(5, 5))
         store.close()
         with pytest.raises(StoreError):
             SQLiteStore(path)
         disk.syncs_fail = False
         with SQLiteStore(path) as store:
-            seen = says(store)
+            seen = read_numbers(store)
             assert seen in ([1, 2, 3, 4], [1, 2, 3, 4, 5])
-            store.append(numbered(store.last + 1, store.last + 1))
+            store.append(numbered_events(store.last + 1, store.last + 1))
             disk.after_power_cut(after)
         assert checked(after / path.name) == list(range(1, len(seen) + 2))
 
@@ -211,18 +211,18 @@ def test_a_full_disk_takes_nothing_and_the_same_can_be_tried_again(tmp_path: Pat
     path = tmp_path / "songs.rot"
     with failing_disk() as disk, new_store(path, 3) as store:
         disk.full = True
-        for batch in (numbered(4, 4), numbered(4, 9)):
+        for batch in (numbered_events(4, 4), numbered_events(4, 9)):
             with pytest.raises(StoreFullError, match="songs.rot cannot grow: the disk is full, and nothing was written$"):
                 store.append(batch)
         with pytest.raises(StoreFullError):
             store.save_snapshot("songs", 3, {"n": 3})
-        assert says(store) == [1, 2, 3]
+        assert read_numbers(store) == [1, 2, 3]
         after = tmp_path / "after"
         after.mkdir()
         disk.after_power_cut(after)
         disk.full = False
         assert checked(after / path.name) == [1, 2, 3]
-        assert store.append(numbered(4, 9)) == 9
+        assert store.append(numbered_events(4, 9)) == 9
     assert checked(path) == list(range(1, 10))
 
 
@@ -231,11 +231,11 @@ def test_what_is_held_back_is_not_lost_when_the_disk_is_full(tmp_path: Path) -> 
     new_store(path, 1).close()
     with failing_disk() as disk, SQLiteStore(path, durability="memory") as store:
         disk.full = True
-        store.append(numbered(2, 900))
+        store.append(numbered_events(2, 900))
         with pytest.raises(StoreFullError):
-            store.append(numbered(901, 1_100))
+            store.append(numbered_events(901, 1_100))
         disk.full = False
-        assert store.append(numbered(901, 1_100)) == 1_100
+        assert store.append(numbered_events(901, 1_100)) == 1_100
     assert checked(path) == list(range(1, 1_101))
 
 
@@ -258,7 +258,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def fill(store: SQLiteStore) -> None:
     """Append until that is refused."""
     while True:
-        store.append(numbered(store.last + 1, store.last + 50))
+        store.append(numbered_events(store.last + 1, store.last + 50))
 
 
 def test_a_real_disk_fills_up(small_disk: Path) -> None:
@@ -270,13 +270,13 @@ def test_a_real_disk_fills_up(small_disk: Path) -> None:
         last = store.last
         assert last > 1_000
         with pytest.raises(StoreFullError):
-            store.append(numbered(last + 1, last + 50))
+            store.append(numbered_events(last + 1, last + 50))
     assert checked(path, readonly=True) == list(range(1, last + 1))
     with pytest.raises(StoreFullError):
         SQLiteStore(path)
     ballast.unlink()
     with SQLiteStore(path) as store:
-        assert store.append(numbered(last + 1, last + 50)) == last + 50
+        assert store.append(numbered_events(last + 1, last + 50)) == last + 50
     assert checked(path) == list(range(1, last + 51))
 
 
@@ -307,12 +307,12 @@ def test_the_wal_stays_short_while_somebody_reads_slowly(tmp_path: Path) -> None
     path = tmp_path / "songs.rot"
     with SQLiteStore(path, durability="os") as store, SQLiteStore(path, readonly=True) as reader:
         store.add_bandit("songs", {})
-        store.append(numbered(1, 3_000))
+        store.append(numbered_events(1, 3_000))
         slow = reader.read()
         pages = 0
         for number in range(3_001, 7_001):
             next(slow)
-            store.append(numbered(number, number))
+            store.append(numbered_events(number, number))
             pages = max(pages, path.with_name("songs.rot-wal").stat().st_size // 4_096)
     assert 900 < pages < 1_100
 

@@ -31,7 +31,7 @@ from rotting.store.verify import verify
 from tests.conftest import INTERPRETED, STRESS
 from tests.helpers.disks import failing_disk
 from tests.helpers.memory_store import Medium, MemoryStore
-from tests.helpers.stores import newest
+from tests.helpers.stores import newest_snapshot
 
 STEPS, KILLS = (2_000, 200) if STRESS else (150, 5)
 POLICIES: list[Policy] = [rotting.EffRAWUCB(sigma=0.5), rotting.Exp3S(gamma=0.1, alpha=0.01)]
@@ -165,7 +165,7 @@ def test_several_bandits_share_a_file(tmp_path: Path) -> None:
     assert bandit.rounds == 1
 
 
-def test_a_change_that_is_not_kept_is_not_told_and_ends_the_bandit(tmp_path: Path) -> None:
+def test_a_bandit_is_closed_after_a_failed_write(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     play(path).close()
     with failing_disk() as disk:
@@ -184,16 +184,16 @@ def test_a_change_that_is_not_kept_is_not_told_and_ends_the_bandit(tmp_path: Pat
             assert bandit.reward(decision.id, 1.0) == "applied"
 
 
-def test_who_waited_while_a_change_was_not_kept_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[object] = []
+def test_calls_that_waited_during_a_failed_write_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results: list[object] = []
     with play(tmp_path / "songs.rot") as bandit:
         decision = bandit.decide()
 
         def again() -> None:
             try:
-                said.append(bandit.reward(decision.id, 1.0))
+                results.append(bandit.reward(decision.id, 1.0))
             except RottingError as error:
-                said.append(error)
+                results.append(error)
 
         other = threading.Thread(target=again)
 
@@ -206,8 +206,8 @@ def test_who_waited_while_a_change_was_not_kept_is_refused(tmp_path: Path, monke
         with pytest.raises(StoreFullError):
             bandit.reward(decision.id, 1.0)
         other.join()
-    assert [type(each) for each in said] == [StoreFailedError]
-    assert str(said[0]) == "the bandit is ahead of its record, which could not be written: open it again (no room)"
+    assert [type(each) for each in results] == [StoreFailedError]
+    assert str(results[0]) == "the bandit is ahead of its record, which could not be written: open it again (no room)"
 
 
 def test_decisions_go_on_while_a_snapshot_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +230,7 @@ def test_decisions_go_on_while_a_snapshot_is_written(tmp_path: Path, monkeypatch
         decided.set()
     assert numbers == [3, 8]  # one at a time, and the last when it was closed
     with SQLiteStore(path, readonly=True) as store:
-        kept = newest(store, "bandit")
+        kept = newest_snapshot(store, "bandit")
         assert kept is not None
         assert kept.state == states
         assert verify(store, replay=True).problems == ()
@@ -251,11 +251,11 @@ def test_a_snapshot_that_finds_no_room_harms_nothing(tmp_path: Path, monkeypatch
     with play(path) as bandit:
         assert bandit.rounds == 5
     with SQLiteStore(path, readonly=True) as store:
-        assert newest(store, "bandit") is None
+        assert newest_snapshot(store, "bandit") is None
     with play(path) as bandit:
         bandit.update("a", 1.0)
     with SQLiteStore(path, readonly=True) as store:
-        kept = newest(store, "bandit")
+        kept = newest_snapshot(store, "bandit")
         assert kept is not None
         assert kept.number == 6
 
@@ -295,7 +295,7 @@ def test_a_call_is_one_transaction_however_much_it_changes(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("reward", [float("nan"), float("inf"), "1", True, None, 10**400, 1e300])
-def test_a_reward_that_is_none_is_refused_and_not_kept(tmp_path: Path, reward: Any) -> None:
+def test_an_invalid_reward_is_refused_and_not_written(tmp_path: Path, reward: Any) -> None:
     path = tmp_path / "songs.rot"
     with play(path) as bandit:
         decisions = bandit.decide(count=2)
@@ -414,7 +414,7 @@ def test_every_kept_snapshot_is_compared(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     ahead = two_bandits(path)
     with SQLiteStore(path) as store:
-        kept = newest(store, "songs")
+        kept = newest_snapshot(store, "songs")
         assert kept is not None
         store.save_snapshot("songs", 1, ahead)
         store.save_snapshot("songs", 3, kept.state)
@@ -506,9 +506,9 @@ class Nursery:
         assert self.process.stdin is not None
         self.process.stdin.write(" ".join(map(str, words)) + "\n")
         self.process.stdin.flush()
-        return self.says()
+        return self.read_number()
 
-    def says(self) -> int:
+    def read_number(self) -> int:
         assert self.process.stdout is not None
         return int(self.process.stdout.readline())
 
@@ -528,18 +528,18 @@ class Nursery:
             time.sleep(0.0005)
         time.sleep(chance.choice([0, 0.004, 0.04]) * chance.random())
         os.kill(child, signal.SIGKILL)
-        assert self.says() == -signal.SIGKILL
+        assert self.read_number() == -signal.SIGKILL
         return notes.read_text().splitlines()
 
     def check(self, store: Path, notes: Path, seed: int) -> None:
         """Play the whole log again."""
         self.start("check", store, notes, seed)
-        assert self.says() == 0
+        assert self.read_number() == 0
         assert notes.read_text().startswith("checked ")
         notes.unlink()
 
 
-def test_killed_programs_lose_and_double_nothing(tmp_path: Path) -> None:
+def test_a_killed_program_loses_and_repeats_no_event(tmp_path: Path) -> None:
     killed, known = Counter[str](), dict[Path, int]()
     with Nursery() as nursery:
         for kill in range(KILLS):
@@ -548,7 +548,7 @@ def test_killed_programs_lose_and_double_nothing(tmp_path: Path) -> None:
             killed[next((rest for what, rest in reversed(noted) if what == "doing"), "the beginning")] += 1
             if store.exists():
                 nursery.check(store, tmp_path / "outcome.txt", kill % 2)
-                known[store] = check_told(store, [(what, *rest.split()) for what, rest in noted])
+                known[store] = check_acknowledged(store, [(what, *rest.split()) for what, rest in noted])
             else:  # it was not even made
                 assert all(what == "doing" for what, _ in noted)
     print(f"{KILLS} kills, during {dict(killed)}; {sum(known.values())} acknowledged decisions and rewards")
@@ -556,8 +556,8 @@ def test_killed_programs_lose_and_double_nothing(tmp_path: Path) -> None:
     assert not STRESS or {*killed} >= {"events", *UNTIL[2:]}
 
 
-def check_told(store: Path, noted: list[tuple[str, ...]]) -> int:
-    """Check that a store has all that a program was told, once; return how much that is."""
+def check_acknowledged(store: Path, noted: list[tuple[str, ...]]) -> int:
+    """Check that a store has every acknowledged event once; return how many there are."""
     with SQLiteStore(store, readonly=True) as reader:
         kept = [event.payload for event in reader.read()]
     found = {each["id"]: (str(each["round"]), each["arm"]) for each in kept if each["event"] == "decided"}

@@ -14,7 +14,7 @@ from rotting.errors import InvalidTypeError, NotAStoreError, PathMissingError, S
 from rotting.store.backup import backup
 from rotting.store.files import APPLICATION_ID, FORMAT, create_store
 from rotting.store.sqlite import SQLiteStore
-from tests.helpers.stores import numbered, run, sql
+from tests.helpers.stores import numbered_events, run, sql
 
 
 def text_file(path: Path) -> None:
@@ -29,7 +29,7 @@ def other_program_writing_ahead(path: Path) -> None:
     sql(path, "PRAGMA journal_mode = wal", "PRAGMA application_id = 7", "CREATE TABLE t (a)")
 
 
-STRANGERS: list[tuple[Callable[[Path], object], str]] = [
+NOT_STORES: list[tuple[Callable[[Path], object], str]] = [
     (Path.touch, "it is an empty file"),
     (Path.mkdir, "it is a folder"),
     (text_file, "it is not a database"),
@@ -39,14 +39,14 @@ STRANGERS: list[tuple[Callable[[Path], object], str]] = [
 
 
 @pytest.mark.parametrize("readonly", [False, True])
-@pytest.mark.parametrize(("make", "why"), STRANGERS)
-def test_what_is_no_store_is_refused_and_left_alone(
+@pytest.mark.parametrize(("make", "why"), NOT_STORES)
+def test_a_file_that_is_not_a_store_is_refused_and_unchanged(
     tmp_path: Path, make: Callable[[Path], object], why: str, readonly: bool
 ) -> None:
     path = tmp_path / "songs.rot"
     make(path)
     before = None if path.is_dir() else path.read_bytes()
-    with pytest.raises(NotAStoreError, match=f"^{path} must be a store, but {why}$"):
+    with pytest.raises(NotAStoreError, match=f"^{path} is not a store: {why}$"):
         SQLiteStore(path, readonly)
     assert before is None or path.read_bytes() == before
     assert not path.with_name("songs.rot-lock").exists()
@@ -59,7 +59,7 @@ def test_another_format_is_refused_by_its_number(path: Path, version: int, age: 
         SQLiteStore(path)
 
 
-def test_the_file_says_whose_it_is(path: Path) -> None:
+def test_the_file_has_an_application_id(path: Path) -> None:
     assert sql(path, "PRAGMA application_id", "PRAGMA user_version") == [(APPLICATION_ID,), (FORMAT,)]
     assert path.read_bytes()[68:72] == b"ROT!"
 
@@ -151,7 +151,7 @@ def test_read_only_files_and_folders_can_be_read_and_say_so_to_writers(folder: P
     path = folder / "songs.rot"
     with SQLiteStore(path) as store:
         store.add_bandit("songs", {})
-        store.append(numbered(1, 3))
+        store.append(numbered_events(1, 3))
     path.with_name("songs.rot-lock").unlink()
     path.chmod(0o444)
     folder.chmod(0o777)
@@ -175,7 +175,7 @@ def test_a_file_that_nobody_may_read(folder: Path) -> None:
         assert run(OPEN, path, *how) == f"StoreReadOnlyError {path} cannot be opened: unable to open database file\n"
 
 
-def test_what_is_missing_is_said_in_one_sentence() -> None:
+def test_a_missing_dependency_is_named_in_one_sentence() -> None:
     code = """
 import sys
 sys.modules["apsw"] = None

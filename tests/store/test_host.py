@@ -16,13 +16,13 @@ from rotting.errors import (
     StoreFullError,
     StoreLockedError,
 )
-from rotting.live.saved_state import Parts
+from rotting.live.saved_state import StateParts
 from rotting.store.host import Host
 from rotting.store.hosted import Hosted
-from rotting.store.protocol import Event
+from rotting.store.protocol import StoredEvent
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
-from tests.helpers.stores import KINDS, newest, place
+from tests.helpers.stores import KINDS, newest_snapshot, place
 
 ARMS = ["a", "b", "c"]
 
@@ -172,7 +172,7 @@ def test_nothing_of_the_next_batch_survives_a_failed_write(tmp_path: Path) -> No
     assert checked(path) == 6
 
 
-def test_what_came_to_the_disk_counts_though_the_write_failed(tmp_path: Path) -> None:
+def test_events_on_the_disk_count_although_the_write_failed(tmp_path: Path) -> None:
     host = Host(tmp_path / "songs.rot")
     play(host, made(host), 2)
     batch = host.take()
@@ -200,8 +200,8 @@ def test_a_state_that_holds_events_which_were_not_written_is_never_saved(tmp_pat
     with pytest.raises(StoreFailedError, match="lacks the last changes, which were not acknowledged"):
         host.close()
     with SQLiteStore(path, readonly=True) as store:
-        assert newest(store, "songs") is None
-        saved = newest(store, "more")
+        assert newest_snapshot(store, "songs") is None
+        saved = newest_snapshot(store, "more")
         assert saved is not None
         assert saved.state["rounds"] == 1
     assert checked(path) == 8
@@ -258,9 +258,9 @@ def test_a_long_log_gets_a_snapshot_while_bandits_are_used(tmp_path: Path, monke
     host.write(batch)
     assert host.written(batch) == [hosted]
     assert host.written(batch) == []  # it is being saved
-    host.save_snapshot(hosted, hosted.last_number, Parts.of(hosted.state))
+    host.save_snapshot(hosted, hosted.last_number, StateParts.of(hosted.state))
     with SQLiteStore(path, readonly=True) as store:
-        found = newest(store, "songs")
+        found = newest_snapshot(store, "songs")
         assert found is not None
         assert (found.number, found.state["rounds"]) == (12, 6)
     host.close()
@@ -305,7 +305,7 @@ def test_notes_are_held_in_memory_only_until_they_are_written(tmp_path: Path, mo
     host.written(batch)
     looked_up, note = list[str](), SQLiteStore.note
 
-    def noted(store: SQLiteStore, bandit: str, name: str) -> Event | None:
+    def noted(store: SQLiteStore, bandit: str, name: str) -> StoredEvent | None:
         looked_up.append(name)
         return note(store, bandit, name)
 
@@ -379,7 +379,7 @@ def test_other_bandits_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     host.close()
 
 
-def test_there_is_one_host_of_a_store(tmp_path: Path) -> None:
+def test_a_store_has_at_most_one_host(tmp_path: Path) -> None:
     host = Host(tmp_path / "songs.rot")
     with pytest.raises(StoreLockedError, match="another writer has it"):
         Host(tmp_path / "songs.rot")
@@ -414,7 +414,7 @@ def test_every_store_finds_notes_by_their_names(tmp_path: Path, kind: str) -> No
         assert store.note("more", "key:a") == (2, 1, "more", {"note": "key:a", "n": 2})
 
 
-def test_a_note_that_is_not_what_was_written_is_told(tmp_path: Path) -> None:
+def test_a_changed_note_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     with SQLiteStore(path) as store:
         store.add_bandit("songs", {})

@@ -16,7 +16,7 @@ from rotting.store.backup import backup
 from rotting.store.marks import mark_path, read_mark
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
-from tests.helpers.stores import numbered, says
+from tests.helpers.stores import numbered_events, read_numbers
 
 WRITER = """
 import os, signal, sys
@@ -43,7 +43,7 @@ def killed_writer(path: Path, durability: str = "disk", *more: str) -> None:
 def path(tmp_path: Path) -> Path:
     """A store of 60 events, 20 of them in the main file, whose writer was killed."""
     with SQLiteStore(tmp_path / "songs.rot") as store:
-        store.append(numbered(1, 20), bandits=[("songs", {})])
+        store.append(numbered_events(1, 20), bandits=[("songs", {})])
     killed_writer(tmp_path / "songs.rot")
     return tmp_path / "songs.rot"
 
@@ -89,24 +89,24 @@ def test_removing_the_mark_accepts_the_loss(path: Path) -> None:
     remove_wal(path)
     mark_path(path).unlink()
     with SQLiteStore(path) as store:
-        assert store.append(numbered(21, 21)) == 21
+        assert store.append(numbered_events(21, 21)) == 21
         assert verify(store).problems == ()
     mark = read_mark(path)
     assert mark is not None
     assert (mark.events, mark.synced_events) == (21, 21)
 
 
-def test_a_whole_write_ahead_log_is_read(path: Path) -> None:
+def test_a_complete_write_ahead_log_is_read(path: Path) -> None:
     for readonly in (True, False):
         with SQLiteStore(path, readonly) as store:
-            assert says(store) == list(range(1, 61))
+            assert read_numbers(store) == list(range(1, 61))
             assert verify(store).problems == ()
 
 
 def test_a_lost_bandit_without_events_is_missed_too(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     with SQLiteStore(path) as store:
-        store.append(numbered(1, 20), bandits=[("songs", {})])
+        store.append(numbered_events(1, 20), bandits=[("songs", {})])
     killed_writer(path, "disk", "a new bandit")
     mark = read_mark(path)
     assert mark is not None
@@ -119,7 +119,7 @@ def test_a_lost_bandit_without_events_is_missed_too(tmp_path: Path) -> None:
 def test_events_that_were_not_synchronised_are_missed_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "songs.rot"
     with SQLiteStore(path) as store:
-        store.append(numbered(1, 20), bandits=[("songs", {})])
+        store.append(numbered_events(1, 20), bandits=[("songs", {})])
     killed_writer(path, "os")
     remove_wal(path)
     problem = "it lost the last 40 of its 60 events, which were acknowledged, but not synchronised to the disk "
@@ -128,14 +128,14 @@ def test_events_that_were_not_synchronised_are_missed_with_a_warning(tmp_path: P
         assert verify(reader).problems == (problem,)
     assert [(record.levelno, record.name) for record in caplog.records] == [(logging.WARNING, "rotting.store")]
     with SQLiteStore(path, durability="os") as writer:
-        assert writer.append(numbered(21, 21)) == 21
+        assert writer.append(numbered_events(21, 21)) == 21
     with SQLiteStore(path, readonly=True) as reader:
         assert verify(reader).problems == ()
 
 
 def test_what_a_writer_found_synchronised_is_required_of_the_next_one(path: Path) -> None:
     with SQLiteStore(path, durability="os") as store:  # it makes sure of the 60 events of the killed one
-        store.append(numbered(61, 61))
+        store.append(numbered_events(61, 61))
     mark = read_mark(path)
     assert mark is not None
     assert (mark.events, mark.synced_events) == (61, 60)
@@ -146,13 +146,13 @@ def test_an_old_backup_is_not_put_beside_a_newer_mark(path: Path, tmp_path: Path
     assert backup(path, copy) == 60
     assert not mark_path(copy).exists()
     with SQLiteStore(path) as store:
-        store.append(numbered(61, 65))
+        store.append(numbered_events(61, 65))
     copy.rename(path)
     with pytest.raises(StoreDamagedError, match="lost the last 5 of its 65 events"):
         SQLiteStore(path)
     mark_path(path).unlink()
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 61))
+        assert read_numbers(store) == list(range(1, 61))
 
 
 @pytest.mark.parametrize("content", [b"", b"R", bytes(60), b"ROTMARK1" + bytes(48)])
@@ -170,7 +170,7 @@ def test_a_mark_that_is_damaged_is_reported_and_written_anew(path: Path, content
 
 def test_the_mark_of_another_store_is_reported_and_written_anew(path: Path, tmp_path: Path) -> None:
     with SQLiteStore(tmp_path / "films.rot") as store:
-        store.append(numbered(1, 3), bandits=[("songs", {})])
+        store.append(numbered_events(1, 3), bandits=[("songs", {})])
     shutil.copyfile(mark_path(path), mark_path(tmp_path / "films.rot"))
     with SQLiteStore(tmp_path / "films.rot", readonly=True) as reader:
         (problem,) = verify(reader).problems
@@ -184,8 +184,8 @@ def test_a_mark_that_cannot_be_written_is_logged_and_the_store_goes_on(
 ) -> None:
     mark_path(tmp_path / "songs.rot").mkdir()
     with SQLiteStore(tmp_path / "songs.rot") as store:
-        assert store.append(numbered(1, 3), bandits=[("songs", {})]) == 3
-        store.append(numbered(4, 4))
+        assert store.append(numbered_events(1, 3), bandits=[("songs", {})]) == 3
+        store.append(numbered_events(4, 4))
     assert len([message for message in caplog.messages if "cannot be written" in message]) == 1
 
 
@@ -197,7 +197,7 @@ def test_readers_beside_a_writer_never_miss_events(tmp_path: Path) -> None:
         command = [sys.executable, "-c", READER, str(path)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as reader:
             while reader.poll() is None:
-                store.append(numbered(store.last + 1, store.last + 1))
+                store.append(numbered_events(store.last + 1, store.last + 1))
             assert reader.stdout is not None
             assert reader.stdout.read() == "100\n"
 

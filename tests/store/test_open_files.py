@@ -17,7 +17,7 @@ from rotting.store.files import lock_for_writing
 from rotting.store.protocol import Durability
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
-from tests.helpers.stores import appending, numbered, run, says
+from tests.helpers.stores import appending, numbered_events, read_numbers, run
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="only there the inode is locked")
 
@@ -43,10 +43,10 @@ def test_a_hard_link_does_not_let_a_second_writer_in(path: Path, tmp_path: Path)
         assert run(OPEN, link) == "StoreLockedError is locked: another writer has it\n"
         with pytest.raises(StoreLockedError, match="link.rot is locked: another writer has it$"):
             SQLiteStore(link)
-        assert store.append(numbered(91, 91)) == 91
+        assert store.append(numbered_events(91, 91)) == 91
         assert run(OPEN, path) == "StoreLockedError is locked: another writer has it\n"
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 92))
+        assert read_numbers(store) == list(range(1, 92))
 
 
 @linux_only
@@ -56,9 +56,9 @@ def test_a_lock_file_that_was_removed_does_not_let_a_second_writer_in(path: Path
         assert run(OPEN, path) == "StoreLockedError is locked: another writer has it\n"
         with pytest.raises(StoreLockedError, match="another writer has it$"):
             SQLiteStore(path)
-        assert store.append(numbered(91, 91)) == 91
+        assert store.append(numbered_events(91, 91)) == 91
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 92))
+        assert read_numbers(store) == list(range(1, 92))
 
 
 @linux_only
@@ -94,7 +94,7 @@ def test_a_backup_keeps_its_locks_when_a_store_of_its_process_is_closed(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, held = SQLiteStore(path), list[int]()
-    store.append(numbered(91, 91))
+    store.append(numbered_events(91, 91))
 
     class ClosingProgress(Progress):
         def advance(self, amount: int = 1) -> None:
@@ -136,7 +136,7 @@ time.sleep(60)
 def test_a_store_that_is_forgotten_without_closing_is_released(path: Path) -> None:
     for _ in range(2):
         store = SQLiteStore(path)
-        store.append(numbered(store.last + 1, store.last + 1))
+        store.append(numbered_events(store.last + 1, store.last + 1))
         del store
 
 
@@ -151,9 +151,9 @@ def test_closing_releases_the_lock_whatever_fails(path: Path, monkeypatch: pytes
         with pytest.raises(RuntimeError, match="^no$"):
             store.close()
     with pytest.raises(StoreFailedError, match="is closed: open it again$"):
-        store.append(numbered(91, 91))
+        store.append(numbered_events(91, 91))
     with SQLiteStore(path) as store:
-        assert store.append(numbered(91, 91)) == 91
+        assert store.append(numbered_events(91, 91)) == 91
 
 
 # --- A file that is not there -------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def test_a_store_that_vanishes_while_it_is_opened_is_not_made(path: Path, monkey
 def test_the_log_of_a_file_that_is_gone_is_not_destroyed(path: Path, tmp_path: Path, readonly: bool, create: bool) -> None:
     left = tmp_path / "left"
     with SQLiteStore(path) as store:
-        store.append(numbered(91, 95))
+        store.append(numbered_events(91, 95))
         left.mkdir()
         shutil.copyfile(path.with_name("songs.rot-wal"), left / "songs.rot-wal")
     before = (left / "songs.rot-wal").read_bytes()
@@ -214,7 +214,7 @@ def overwrite(path: Path) -> None:
     """Write another store of the same size into the same file, as `cp` does."""
     other = path.with_name("other.rot")
     with SQLiteStore(other) as store:
-        store.append(numbered(1, 200), bandits=[("songs", {"seed": 1})])
+        store.append(numbered_events(1, 200), bandits=[("songs", {"seed": 1})])
     content = other.read_bytes()
     assert len(content) >= path.stat().st_size
     with path.open("r+b") as file:
@@ -262,13 +262,13 @@ def test_a_writer_without_its_files_appends_no_more(
 ) -> None:
     store = SQLiteStore(path)
     store.check_file()
-    store.append(numbered(91, 91))
+    store.append(numbered_events(91, 91))
     store.check_file()
     monkeypatch.setattr(limits, "CHECK_BYTES", 1)  # in place of waiting for a second
     change(path)
     for use in (
-        lambda: store.append(numbered(92, 92)),
-        lambda: store.append(numbered(92, 94)),
+        lambda: store.append(numbered_events(92, 92)),
+        lambda: store.append(numbered_events(92, 94)),
         store.check_file,
         store.flush,
         lambda: store.save_snapshot("songs", 90, {}),
@@ -282,11 +282,11 @@ def test_a_writer_without_its_files_appends_no_more(
 
 def test_what_goes_into_a_deleted_file_is_never_acknowledged(path: Path) -> None:
     with SQLiteStore(path, durability="disk") as store:
-        store.append(numbered(91, 91))
+        store.append(numbered_events(91, 91))
         path.unlink()
         for number in (92, 93):
             with pytest.raises(StoreFailedError, match="was deleted or moved away"):
-                store.append(numbered(number, number))
+                store.append(numbered_events(number, number))
 
 
 def test_the_files_are_checked_once_a_second_if_nothing_is_synced(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,10 +294,10 @@ def test_the_files_are_checked_once_a_second_if_nothing_is_synced(path: Path, mo
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     with SQLiteStore(path, durability="os") as store:
         path.unlink()
-        store.append(numbered(91, 91))
+        store.append(numbered_events(91, 91))
         now[0] += 1.0
         with pytest.raises(StoreFailedError, match="was deleted or moved away"):
-            store.append(numbered(92, 92))
+            store.append(numbered_events(92, 92))
 
 
 @pytest.mark.parametrize(("change", "reason"), [each for each in CHANGES if each[0] is not truncate_wal])
@@ -315,7 +315,7 @@ def test_writers_that_come_and_go_do_not_alarm_a_reader(path: Path) -> None:
     with SQLiteStore(path, readonly=True) as reader:
         for _ in range(3):
             with SQLiteStore(path) as store:
-                store.append(numbered(store.last + 1, store.last + 50))
+                store.append(numbered_events(store.last + 1, store.last + 50))
                 reader.check_file()
             reader.check_file()
         assert reader.last == 240
@@ -323,13 +323,13 @@ def test_writers_that_come_and_go_do_not_alarm_a_reader(path: Path) -> None:
 
 def test_events_whose_log_was_deleted_under_the_writer_are_rescued(path: Path) -> None:
     store = SQLiteStore(path)
-    store.append(numbered(91, 95))
+    store.append(numbered_events(91, 95))
     delete_wal(path)
     with pytest.raises(StoreDamagedError):
         store.check_file()
     store.close()
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 96))
+        assert read_numbers(store) == list(range(1, 96))
         assert verify(store).problems == ()
 
 

@@ -13,20 +13,20 @@ from rotting.store.files import empty_wal
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.disks import failing_disk
-from tests.helpers.stores import lose_lock, numbered, says, sql, view_held_open
+from tests.helpers.stores import lose_lock, numbered_events, read_numbers, sql, view_held_open
 
 
 def test_a_writer_starts_beside_a_reader_that_holds_its_view(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "TAKE_OVER_MS", 20)
     store = SQLiteStore(path)
-    store.append(numbered(91, 91))
+    store.append(numbered_events(91, 91))
     with view_held_open(path):
-        store.append(numbered(92, 92))
+        store.append(numbered_events(92, 92))
         store.close()
         with SQLiteStore(path) as store:
-            assert store.append(numbered(93, 93)) == 93
+            assert store.append(numbered_events(93, 93)) == 93
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 94))
+        assert read_numbers(store) == list(range(1, 94))
         assert verify(store).problems == ()
 
 
@@ -34,18 +34,18 @@ def test_a_writer_does_not_start_beside_a_reader_after_a_failed_sync(path: Path,
     monkeypatch.setattr(limits, "BUSY_MS", 20)
     with failing_disk() as disk:
         store = SQLiteStore(path)
-        store.append(numbered(91, 91))
+        store.append(numbered_events(91, 91))
         with view_held_open(path):
             disk.syncs_fail = True
             with pytest.raises(StoreFailedError, match="could not be read or written"):
-                store.append(numbered(92, 92))
+                store.append(numbered_events(92, 92))
             store.close()
             disk.syncs_fail = False
             why = "is locked: the last writer could not synchronise it, and a reader keeps its -wal file from being copied$"
             with pytest.raises(StoreLockedError, match=why):
                 SQLiteStore(path)
         with SQLiteStore(path) as store:
-            assert says(store)[:91] == list(range(1, 92))
+            assert read_numbers(store)[:91] == list(range(1, 92))
 
 
 @pytest.fixture
@@ -66,12 +66,12 @@ def before_take_over(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], 
 def test_a_writer_that_lost_its_lock_and_goes_on_is_not_overtaken(path: Path, before_take_over: Any) -> None:
     with SQLiteStore(path, durability="os") as first:
         lose_lock(path)
-        before_take_over(lambda: first.append(numbered(91, 91)))
+        before_take_over(lambda: first.append(numbered_events(91, 91)))
         with pytest.raises(StoreLockedError, match="is locked: another writer has it$"):
             SQLiteStore(path)
-        first.append(numbered(92, 92))
+        first.append(numbered_events(92, 92))
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 93))
+        assert read_numbers(store) == list(range(1, 93))
 
 
 def test_two_writers_that_open_a_store_at_once_do_not_share_an_epoch(path: Path, before_take_over: Any) -> None:
@@ -85,7 +85,7 @@ def test_two_writers_that_open_a_store_at_once_do_not_share_an_epoch(path: Path,
     with pytest.raises(StoreLockedError, match="another writer has it$"):
         SQLiteStore(path)
     with others[0] as store:
-        assert store.append(numbered(91, 91)) == 91
+        assert store.append(numbered_events(91, 91)) == 91
 
 
 def crashed(path: Path, events: int) -> None:

@@ -18,9 +18,9 @@ from rotting.errors import (
     StoreLockedError,
     StoreReadOnlyError,
 )
-from rotting.store.protocol import Event, Snapshot, Store
+from rotting.store.protocol import Snapshot, Store, StoredEvent
 from rotting.store.verify import verify
-from tests.helpers.stores import KINDS, Place, newest, numbered, place, says
+from tests.helpers.stores import KINDS, Place, newest_snapshot, numbered_events, place, read_numbers
 
 
 @pytest.fixture(params=KINDS)
@@ -39,15 +39,15 @@ def test_events_come_back_as_they_were_given_after_reopening(here: Place) -> Non
     with started(here) as store:
         assert (store.last, store.epoch) == (0, 1)
         assert store.append([("songs", {"decided": "a", "p": 0.1 + 0.2, "é": [1, None, True, {"x": ()}]})]) == 1
-        assert store.append(numbered(2, 3)) == store.last == 3
+        assert store.append(numbered_events(2, 3)) == store.last == 3
         before = list(store.read())
         name = store.id
     with here.open() as store:
         assert (store.id, store.last, store.epoch) == (name, 3, 2)
         assert store.bandits() == {"songs": {"arms": ["a", "b"], "seed": 0}}
         assert list(store.read()) == before
-        assert before[0] == Event(1, 1, "songs", {"decided": "a", "p": 0.1 + 0.2, "é": [1, None, True, {"x": []}]})
-        assert store.append(numbered(4, 4)) == 4
+        assert before[0] == StoredEvent(1, 1, "songs", {"decided": "a", "p": 0.1 + 0.2, "é": [1, None, True, {"x": []}]})
+        assert store.append(numbered_events(4, 4)) == 4
         assert [event.epoch for event in store.read()] == [1, 1, 1, 2]
         assert verify(store).problems == ()
 
@@ -62,9 +62,9 @@ def test_two_stores_have_two_names(tmp_path: Path) -> None:
 
 def test_reading_starts_where_it_is_asked_to(here: Place) -> None:
     with started(here) as store:
-        store.append(numbered(1, 2_500))  # more than a chunk of any store
+        store.append(numbered_events(1, 2_500))  # more than a chunk of any store
         for after in (0, 1, 999, 1_000, 2_499, 2_500, 2_501, 10**9):
-            assert says(store, after) == list(range(after + 1, 2_501))
+            assert read_numbers(store, after) == list(range(after + 1, 2_501))
         with pytest.raises(InvalidValueError, match="after must be a whole number, 0 or more, got -1"):
             store.read(after=-1)
 
@@ -86,19 +86,19 @@ def test_several_bandits_share_a_log(here: Place) -> None:
 
 def test_all_events_of_a_call_are_appended_or_none(here: Place) -> None:
     with started(here) as store:
-        store.append(numbered(1, 2))
+        store.append(numbered_events(1, 2))
         with pytest.raises(InvalidValueError, match="bandit must be one of .'songs'., got 'film'"):
-            store.append([*numbered(3, 4), ("film", {})])
+            store.append([*numbered_events(3, 4), ("film", {})])
         with pytest.raises(InvalidValueError, match="payload must hold finite numbers only"):
-            store.append([*numbered(3, 4), ("songs", {"n": float("nan")})])
+            store.append([*numbered_events(3, 4), ("songs", {"n": float("nan")})])
         assert store.append([]) == 2
-        assert says(store) == [1, 2]
-        assert store.append(numbered(3, 3)) == 3
+        assert read_numbers(store) == [1, 2]
+        assert store.append(numbered_events(3, 3)) == 3
 
 
 def test_bandits_and_their_events_are_added_together_or_not_at_all(here: Place) -> None:
     with started(here) as store:
-        store.append(numbered(1, 2))
+        store.append(numbered_events(1, 2))
         films: tuple[str, dict[str, Any]] = ("films", {"seed": 1})
         games: tuple[str, dict[str, Any]] = ("games", {})
         with pytest.raises(InvalidValueError, match="bandit must be one of .*, got 'plays'"):
@@ -116,7 +116,7 @@ def test_bandits_and_their_events_are_added_together_or_not_at_all(here: Place) 
     with here.open() as store:
         assert store.bandits() == expected
         assert [event.payload["n"] for event in store.read("games")] == [3, 6]
-        assert says(store) == list(range(1, 7))
+        assert read_numbers(store) == list(range(1, 7))
         assert verify(store).problems == ()
 
 
@@ -138,11 +138,11 @@ def test_a_bandit_is_added_once_and_must_be_there(here: Place) -> None:
 def test_snapshots_come_newest_first(here: Place) -> None:
     with started(here) as store:
         assert list(store.snapshots("songs")) == []
-        store.append(numbered(1, 9))
+        store.append(numbered_events(1, 9))
         for number in (3, 7):
             store.save_snapshot("songs", number, {"at": number})
         kept = list(store.snapshots("songs"))
-        assert kept[0] == newest(store, "songs") == Snapshot(7, {"at": 7})
+        assert kept[0] == newest_snapshot(store, "songs") == Snapshot(7, {"at": 7})
         assert kept[1:] in ([], [Snapshot(3, {"at": 3})])  # a store may keep only the newest
         with pytest.raises(InvalidValueError, match="bandit must be one of .'songs'., got 'film'"):
             store.snapshots("film")
@@ -151,24 +151,24 @@ def test_snapshots_come_newest_first(here: Place) -> None:
 def test_the_newest_snapshot_is_kept(here: Place) -> None:
     with started(here) as store:
         store.add_bandit("films", {})
-        assert newest(store, "songs") is None
-        store.append(numbered(1, 9))
+        assert newest_snapshot(store, "songs") is None
+        store.append(numbered_events(1, 9))
         store.save_snapshot("songs", 0, {"at": 0})
         for number in (3, 5, 7, 7, 6):
             store.save_snapshot("songs", number, {"at": number})
-        assert newest(store, "films") is None
+        assert newest_snapshot(store, "films") is None
         with pytest.raises(InvalidValueError, match="number must be at most 9, the last event, got 10"):
             store.save_snapshot("songs", 10, {})
     with here.open() as store:
-        assert newest(store, "songs") == Snapshot(7, {"at": 7})
-        assert says(store) == list(range(1, 10))
+        assert newest_snapshot(store, "songs") == Snapshot(7, {"at": 7})
+        assert read_numbers(store) == list(range(1, 10))
 
 
 def test_there_is_one_writer_and_its_successor_has_a_higher_epoch(here: Place) -> None:
     first = started(here)
     with pytest.raises(StoreLockedError, match="another writer has it"):
         here.open()
-    first.append(numbered(1, 1))
+    first.append(numbered_events(1, 1))
     first.close()
     with here.open() as second:
         assert second.epoch == first.epoch + 1
@@ -179,7 +179,7 @@ def test_a_reader_that_is_closed_leaves_the_writer_its_lock(here: Place) -> None
         here.open(readonly=True).close()
         with pytest.raises(StoreLockedError, match="another writer has it"):
             here.open()
-        writer.append(numbered(1, 1))
+        writer.append(numbered_events(1, 1))
 
 
 def test_a_writer_that_is_closed_twice_leaves_its_successor_the_lock(here: Place) -> None:
@@ -199,12 +199,12 @@ def append_and_flush(store: Store, batch: list[tuple[str, Any]]) -> None:
 
 def test_a_writer_that_lost_its_lock_is_refused(here: Place) -> None:
     first = started(here)
-    first.append(numbered(1, 1))
+    first.append(numbered_events(1, 1))
     first.flush()
     here.lose_lock()
     with here.open() as second:
-        second.append(numbered(2, 2))
-        for batch in (numbered(3, 3), numbered(3, 4)):
+        second.append(numbered_events(2, 2))
+        for batch in (numbered_events(3, 3), numbered_events(3, 4)):
             with pytest.raises(StoreLockedError, match="the writer of epoch 2 has replaced that of epoch 1"):
                 append_and_flush(first, batch)
         with pytest.raises(StoreLockedError):
@@ -214,16 +214,16 @@ def test_a_writer_that_lost_its_lock_is_refused(here: Place) -> None:
         with pytest.raises(StoreLockedError):
             first.append([("films", {})], [("films", {})])
     with here.open() as third:
-        assert says(third) == [1, 2]
+        assert read_numbers(third) == [1, 2]
         assert list(third.bandits()) == ["songs"]
 
 
 def test_readers_follow_the_writer_and_change_nothing(here: Place) -> None:
     with started(here) as writer, here.open(readonly=True) as reader, here.open(readonly=True) as other:
         for number in range(1, 4):
-            writer.append(numbered(number, number))
+            writer.append(numbered_events(number, number))
             writer.flush()
-            assert says(reader) == says(other) == list(range(1, number + 1))
+            assert read_numbers(reader) == read_numbers(other) == list(range(1, number + 1))
             assert reader.last == number
         writer.add_bandit("films", {})
         writer.append([("films", {"n": 4})])
@@ -232,7 +232,7 @@ def test_readers_follow_the_writer_and_change_nothing(here: Place) -> None:
         assert [event.bandit for event in reader.read(after=3)] == ["films"]
         assert (reader.epoch, reader.id) == (writer.epoch, writer.id)
         for forbidden in (
-            lambda: reader.append(numbered(5, 5)),
+            lambda: reader.append(numbered_events(5, 5)),
             lambda: reader.add_bandit("x", {}),
             lambda: reader.save_snapshot("songs", 1, {}),
         ):
@@ -250,7 +250,7 @@ def test_a_closed_store_says_so(here: Place) -> None:
         store.flush,
         store.damages,
         store.read,
-        lambda: store.append(numbered(1, 1)),
+        lambda: store.append(numbered_events(1, 1)),
         lambda: store.last,
     ):
         with pytest.raises(StoreFailedError, match="is closed: open it again"):
@@ -281,10 +281,10 @@ def test_threads_may_append_at_once(here: Place) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        said = says(store)
-    assert sorted(said) == [[k, i] for k in range(4) for i in range(50)]
+        numbers = read_numbers(store)
+    assert sorted(numbers) == [[k, i] for k in range(4) for i in range(50)]
     for k in range(4):
-        assert [i for who, i in said if who == k] == list(range(50))
+        assert [i for who, i in numbers if who == k] == list(range(50))
 
 
 def test_threads_may_read_while_others_write(here: Place) -> None:
@@ -302,9 +302,9 @@ def test_threads_may_read_while_others_write(here: Place) -> None:
             try:
                 for _ in range(10):
                     for name in ("songs", "films"):
-                        said = [event.payload["n"] for event in store.read(name)]
-                        assert said == list(range(len(said)))
-                        snapshot = newest(store, name)
+                        numbers = [event.payload["n"] for event in store.read(name)]
+                        assert numbers == list(range(len(numbers)))
+                        snapshot = newest_snapshot(store, name)
                         assert snapshot is None or snapshot.state["n"] % 20 == 0
                     assert verify(store).problems == ()
             except BaseException as error:  # noqa: BLE001 - the thread that asks is another one
@@ -343,10 +343,10 @@ def test_a_store_does_what_a_list_does(kind: str, script: list[tuple[str, Any]])
     with TemporaryDirectory() as folder:
         here = place(kind, Path(folder))
         store, kept, epoch = started(here), None, 1
-        log: list[Event] = []
+        log: list[StoredEvent] = []
         for what, given_ in script:
             if what == "append":
-                log += [Event(len(log) + 1 + i, epoch, "songs", payload) for i, payload in enumerate(given_)]
+                log += [StoredEvent(len(log) + 1 + i, epoch, "songs", payload) for i, payload in enumerate(given_)]
                 assert store.append(("songs", payload) for payload in given_) == len(log)
             elif what == "snapshot":
                 kept = Snapshot(len(log), given_)
@@ -354,7 +354,7 @@ def test_a_store_does_what_a_list_does(kind: str, script: list[tuple[str, Any]])
             else:
                 store.close()
                 store, epoch = here.open(), epoch + 1
-            assert (store.last, store.epoch, newest(store, "songs")) == (len(log), epoch, kept)
+            assert (store.last, store.epoch, newest_snapshot(store, "songs")) == (len(log), epoch, kept)
         assert list(store.read()) == log
         assert verify(store).problems == ()
         store.close()

@@ -31,7 +31,7 @@ def test_what_json_cannot_carry_is_refused(payload: Any, error: type[Exception],
 
 
 @pytest.mark.parametrize(("payload", "error", "message"), BAD, ids=[message for *_, message in BAD])
-def test_nor_does_it_go_in_pieces(payload: Any, error: type[Exception], message: str) -> None:
+def test_what_json_cannot_carry_is_refused_in_pieces_too(payload: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error) as caught:
         list(encode_in_pieces("payload", payload, 10))
     assert str(caught.value) == message
@@ -51,7 +51,7 @@ nested = st.recursive(
 
 
 @given(st.dictionaries(keys, nested, max_size=5), st.integers(1, 200))
-def test_the_pieces_say_what_the_whole_says(payload: dict[Any, Any], size: int) -> None:
+def test_pieces_join_to_the_complete_text(payload: dict[Any, Any], size: int) -> None:
     pieces = list(encode_in_pieces("state", payload, size))
     assert decode(b"".join(pieces)) == decode(encode("state", payload))
     assert {len(piece) for piece in pieces[:-1]} <= {size}

@@ -12,18 +12,18 @@ from rotting.errors import InvalidValueError, StoreFailedError
 from rotting.store import limits, snapshots
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
-from tests.helpers.stores import newest, numbered, sql
+from tests.helpers.stores import newest_snapshot, numbered_events, sql
 
 
 def test_two_snapshots_are_kept(path: Path) -> None:
     assert sql(path, "SELECT number FROM snapshots ORDER BY number") == [(60,), (90,)]
 
 
-def test_a_damaged_snapshot_is_left_out_and_told(path: Path) -> None:
+def test_a_damaged_snapshot_is_skipped_and_reported(path: Path) -> None:
     last = "SELECT snapshot FROM snapshots WHERE number = 90"
     sql(path, f"UPDATE pieces SET content = CAST('{{}}' AS BLOB) WHERE snapshot = ({last})")
     with SQLiteStore(path) as store:
-        assert newest(store, "songs") == (60, {"n": 60})
+        assert newest_snapshot(store, "songs") == (60, {"n": 60})
         assert verify(store).problems == ("the snapshot at event 90 is not what was written",)
 
 
@@ -31,7 +31,7 @@ def test_a_piece_that_became_text_is_damaged(path: Path) -> None:
     sql(path, "CREATE TABLE loose (snapshot, piece, content)", "INSERT INTO loose SELECT * FROM pieces", "DROP TABLE pieces")
     sql(path, "UPDATE loose SET content = CAST(content AS TEXT)", "ALTER TABLE loose RENAME TO pieces")
     with SQLiteStore(path, readonly=True) as store:
-        assert newest(store, "songs") is None
+        assert newest_snapshot(store, "songs") is None
 
 
 def long(n: int) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def test_others_append_while_a_snapshot_is_saved(path: Path) -> None:
     appended: list[int] = []
 
     def append() -> None:
-        other = threading.Thread(target=lambda: appended.append(store.append(numbered(store.last + 1, store.last + 1))))
+        other = threading.Thread(target=lambda: appended.append(store.append(numbered_events(store.last + 1, store.last + 1))))
         other.start()
         other.join(30)  # it need not wait
 
@@ -65,7 +65,7 @@ def test_others_append_while_a_snapshot_is_saved(path: Path) -> None:
         store.save_snapshot("songs", 90, {**long(90), "rewards": Watched(long(90)["rewards"], append)})
         assert len(appended) > 3
         assert appended == list(range(91, 91 + len(appended)))
-        assert newest(store, "songs") == (90, long(90))
+        assert newest_snapshot(store, "songs") == (90, long(90))
 
 
 def test_a_snapshot_is_saved_while_another_connection_copies_the_wal(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_a_snapshot_is_saved_while_another_connection_copies_the_wal(path: Path,
     with SQLiteStore(path) as store:
         store.save_snapshot("songs", 90, long(1))
         assert copies
-        assert newest(store, "songs") == (90, long(1))
+        assert newest_snapshot(store, "songs") == (90, long(1))
 
 
 def test_a_snapshot_is_written_in_pieces_of_64_kib(path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_snapshot_is_written_in_pieces_of_64_kib(path: Path) -> None:
         assert len(sizes) > 3
         assert sizes[:-1] == [65_536] * (len(sizes) - 1)
         assert 0 <= sizes[-1] < 65_536
-        assert newest(store, "songs") == (90, long(90))
+        assert newest_snapshot(store, "songs") == (90, long(90))
 
 
 def test_a_snapshot_that_cannot_be_finished_leaves_the_one_before(path: Path) -> None:
@@ -103,10 +103,10 @@ def test_a_snapshot_that_cannot_be_finished_leaves_the_one_before(path: Path) ->
         before = sql(path, "SELECT snapshot, piece FROM pieces")
         with pytest.raises(InvalidValueError, match="state must hold finite numbers only"):
             store.save_snapshot("songs", 90, {**long(1), "last": float("nan")})
-        assert newest(store, "songs") == (90, {"n": 90})
+        assert newest_snapshot(store, "songs") == (90, {"n": 90})
         assert sql(path, "SELECT snapshot, piece FROM pieces") == before
         store.save_snapshot("songs", 90, long(2))
-        assert newest(store, "songs") == (90, long(2))
+        assert newest_snapshot(store, "songs") == (90, long(2))
         assert verify(store).problems == ()
 
 
@@ -115,14 +115,14 @@ def test_what_a_dead_writer_left_of_a_snapshot_is_removed(path: Path) -> None:
     sql(path, f"INSERT INTO pieces {left}")
     with SQLiteStore(path) as store:
         assert sql(path, "SELECT count(*) FROM pieces WHERE snapshot = 99") == [(0,)]
-        assert newest(store, "songs") == (90, {"n": 90})
+        assert newest_snapshot(store, "songs") == (90, {"n": 90})
 
 
 def test_pieces_of_old_snapshots_are_removed_and_the_file_stays_as_large(path: Path) -> None:
     sizes = []
     with SQLiteStore(path, durability="os") as store:
         for n in range(1, 7):
-            store.append(numbered(90 + n, 90 + n))
+            store.append(numbered_events(90 + n, 90 + n))
             store.save_snapshot("songs", 90 + n, long(n))
             sizes.append(sql(path, "PRAGMA page_count")[0][0])
         assert sql(path, "SELECT count(DISTINCT snapshot) FROM pieces") == [(2,)]
@@ -135,12 +135,12 @@ def test_the_wal_stays_short_while_a_large_snapshot_is_saved(path: Path) -> None
         store.save_snapshot("songs", 90, state)
         assert path.stat().st_size > 12_000_000
         assert path.with_name("songs.rot-wal").stat().st_size < 8_000_000
-        assert newest(store, "songs") == (90, state)
+        assert newest_snapshot(store, "songs") == (90, state)
 
 
 def test_closing_ends_a_snapshot_that_is_being_saved(path: Path) -> None:
     store, began, closed = SQLiteStore(path), threading.Event(), threading.Event()
-    said: list[str] = []
+    messages: list[str] = []
 
     def wait() -> None:
         began.set()
@@ -150,7 +150,7 @@ def test_closing_ends_a_snapshot_that_is_being_saved(path: Path) -> None:
         try:
             store.save_snapshot("songs", 90, {**long(90), "rewards": Watched(long(90)["rewards"], wait)})
         except StoreFailedError as error:
-            said.append(str(error))
+            messages.append(str(error))
 
     thread = threading.Thread(target=save)
     thread.start()
@@ -158,7 +158,7 @@ def test_closing_ends_a_snapshot_that_is_being_saved(path: Path) -> None:
     store.close()
     closed.set()
     thread.join()
-    assert said == [f"{path} is closed: open it again"]
+    assert messages == [f"{path} is closed: open it again"]
     with SQLiteStore(path) as store:
-        assert newest(store, "songs") == (90, {"n": 90})
+        assert newest_snapshot(store, "songs") == (90, {"n": 90})
         assert verify(store).problems == ()

@@ -20,7 +20,7 @@ from rotting.store.protocol import Durability
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.disks import failing_disk
-from tests.helpers.stores import lose_lock, newest, numbered, run, says, sql, view_held_open
+from tests.helpers.stores import lose_lock, newest_snapshot, numbered_events, read_numbers, run, sql, view_held_open
 
 
 @pytest.mark.parametrize(("durability", "error"), [("tape", InvalidValueError), (3, InvalidTypeError)])
@@ -58,17 +58,17 @@ def test_what_another_program_changed_is_found(path: Path, change: str, why: str
         pytest.raises(StoreDamagedError, match=f"^{path} is damaged: .*{why}"),
         SQLiteStore(path, readonly=True) as store,
     ):
-        says(store)
+        read_numbers(store)
 
 
 def test_events_of_another_store_are_found(path: Path, tmp_path: Path) -> None:
     twin = tmp_path / "twin.rot"
     with SQLiteStore(twin) as store:
         store.add_bandit("songs", {"seed": 1})
-        store.append(numbered(1, 90))
+        store.append(numbered_events(1, 90))
     sql(path, f"ATTACH '{twin}' AS twin", "DELETE FROM events", "INSERT INTO events SELECT * FROM twin.events")
     with pytest.raises(StoreDamagedError, match="event 1 is not"), SQLiteStore(path, readonly=True) as store:
-        says(store)
+        read_numbers(store)
 
 
 def lose_a_row(path: Path) -> None:
@@ -89,10 +89,10 @@ def test_a_page_that_lost_a_row_is_found_after_a_crash_too(path: Path) -> None:
             SQLiteStore(path, readonly)
 
 
-def test_who_closes_in_order_counts_the_events(path: Path) -> None:
+def test_closing_records_the_number_of_events(path: Path) -> None:
     assert sql(path, "SELECT last FROM writer") == [(90,)]
     with SQLiteStore(path) as store:
-        store.append(numbered(91, 92))
+        store.append(numbered_events(91, 92))
     assert sql(path, "SELECT bandits, last FROM writer") == [(1, 92)]
 
 
@@ -126,7 +126,7 @@ store.close()
         f"{path} is locked: another writer has it",
     ]
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 93))
+        assert read_numbers(store) == list(range(1, 93))
 
 
 def lose_an_entry(path: Path, which: int) -> None:
@@ -144,7 +144,7 @@ def lose_an_entry(path: Path, which: int) -> None:
 def test_an_event_that_the_index_lost_is_missed(path: Path, which: int) -> None:
     lose_an_entry(path, which)
     with SQLiteStore(path, readonly=True) as store:
-        assert says(store) == list(range(1, 91))  # which does not ask the index
+        assert read_numbers(store) == list(range(1, 91))  # which does not ask the index
         for after in {0, which - 1, which} - {-1}:
             why = f"before event {which + 2} one of 'songs' is missing$"
             with pytest.raises(StoreDamagedError, match=f"^{path} is damaged: {why}"):
@@ -159,21 +159,21 @@ def test_the_last_event_that_the_index_lost_is_missed_at_once(path: Path) -> Non
             SQLiteStore(path, readonly)
 
 
-def test_another_program_that_writes_is_waited_for_and_then_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_of_another_program_is_waited_for_and_then_reported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "BUSY_MS", 20)
     other = apsw.Connection(str(path))
     with SQLiteStore(path) as store:
         other.execute("BEGIN IMMEDIATE")
-        for batch in (numbered(91, 91), numbered(91, 95)):
+        for batch in (numbered_events(91, 91), numbered_events(91, 95)):
             with pytest.raises(StoreLockedError, match=f"^{path} is locked by another program$"):
                 store.append(batch)
         with pytest.raises(StoreLockedError):
             store.save_snapshot("songs", 90, {})
         other.execute("ROLLBACK")
-        assert store.append(numbered(91, 95)) == 95
+        assert store.append(numbered_events(91, 95)) == 95
     other.close()
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 96))
+        assert read_numbers(store) == list(range(1, 96))
 
 
 def test_a_stalled_reader_bounds_the_write_ahead_log_and_appends_go_on_after_it(
@@ -187,15 +187,15 @@ def test_a_stalled_reader_bounds_the_write_ahead_log_and_appends_go_on_after_it(
             last = append_until_full(store)
             assert last == store.last
             with pytest.raises(StoreFullError, match="a reader keeps its write-ahead log from being reset"):
-                store.append(numbered(last + 1, last + 2))
+                store.append(numbered_events(last + 1, last + 2))
             with pytest.raises(StoreFullError):
                 store.save_snapshot("songs", last, {"n": last})
             assert 400_000 < wal.stat().st_size < 600_000
-        assert store.append(numbered(last + 1, last + 1)) == last + 1
+        assert store.append(numbered_events(last + 1, last + 1)) == last + 1
         assert wal.stat().st_size < 100_000
         store.check_file()
     with SQLiteStore(path, readonly=True) as store:
-        assert says(store) == list(range(1, last + 2))
+        assert read_numbers(store) == list(range(1, last + 2))
         assert verify(store).problems == ()
 
 
@@ -204,7 +204,7 @@ def append_until_full(store: SQLiteStore) -> int:
     while True:
         before = store.last
         try:
-            store.append(numbered(before + 1, before + 1))
+            store.append(numbered_events(before + 1, before + 1))
         except StoreFullError:
             return before
 
@@ -255,16 +255,16 @@ def test_one_failed_read_of_a_reader_is_not_for_ever(path: Path) -> None:
         assert reader.last == 90
         disk.reads_fail = True
         with pytest.raises(StoreFailedError, match=f"^{path} could not be read \\("):
-            newest(reader, "songs")  # on pages that were not read before
+            newest_snapshot(reader, "songs")  # on pages that were not read before
         disk.reads_fail = False
-        assert newest(reader, "songs") == (90, {"n": 90})
-        assert says(reader) == list(range(1, 91))
+        assert newest_snapshot(reader, "songs") == (90, {"n": 90})
+        assert read_numbers(reader) == list(range(1, 91))
 
 
 def test_nothing_in_memory_is_ahead_of_the_file_after_a_failed_write(path: Path) -> None:
     with failing_disk() as disk, SQLiteStore(path) as store:
         disk.full = True
-        for events in ([], numbered(91, 91), [("films", {"n": 91})]):
+        for events in ([], numbered_events(91, 91), [("films", {"n": 91})]):
             with pytest.raises(StoreFullError):
                 store.append(events, bandits=[("films", {})])
             assert (store.last, list(store.bandits())) == (90, ["songs"])
@@ -274,15 +274,15 @@ def test_nothing_in_memory_is_ahead_of_the_file_after_a_failed_write(path: Path)
         assert store.append([("films", {"n": 91}), ("songs", {"n": 92})], bandits=[("films", {})]) == 92
         assert [event.number for event in store.read("films")] == [91]
     with SQLiteStore(path) as store:
-        assert says(store) == list(range(1, 93))
+        assert read_numbers(store) == list(range(1, 93))
         assert verify(store).problems == ()
 
 
 def test_a_bandit_that_is_added_while_events_are_held_back_counts_what_is_in_the_file(path: Path, tmp_path: Path) -> None:
     with SQLiteStore(path, durability="memory") as store:
-        store.append(numbered(91, 95))
+        store.append(numbered_events(91, 95))
         store.add_bandit("films", {})
-        store.append(numbered(96, 99))
+        store.append(numbered_events(96, 99))
         twin = tmp_path / "died" / "songs.rot"  # what is left if the process dies now
         twin.parent.mkdir()
         for suffix in ("", "-wal"):
@@ -293,13 +293,13 @@ def test_a_bandit_that_is_added_while_events_are_held_back_counts_what_is_in_the
 
 def test_a_replaced_writer_is_refused_for_ever_and_writes_nothing_when_it_is_closed(path: Path) -> None:
     first = SQLiteStore(path, durability="memory")
-    first.append(numbered(91, 91))
+    first.append(numbered_events(91, 91))
     lose_lock(path)
     with SQLiteStore(path) as second:
-        second.append(numbered(91, 92))
+        second.append(numbered_events(91, 92))
         for use in (
             first.flush,
-            lambda: first.append(numbered(93, 93)),
+            lambda: first.append(numbered_events(93, 93)),
             lambda: first.append([], bandits=[("films", {})]),
             lambda: first.save_snapshot("songs", 90, {}),
             lambda: first.last,
@@ -309,14 +309,14 @@ def test_a_replaced_writer_is_refused_for_ever_and_writes_nothing_when_it_is_clo
                 use()
     before = {each.name: each.read_bytes() for each in path.parent.iterdir()}
     with pytest.raises(StoreLockedError):  # also when the second one is gone
-        first.append(numbered(93, 93))
+        first.append(numbered_events(93, 93))
     first.close()
     after = {each.name: each.read_bytes() for each in path.parent.iterdir()}
     assert {name: after[name] for name in after if not name.endswith("-shm")} == {
         name: before[name] for name in before if not name.endswith("-shm")
     }
     with SQLiteStore(path) as third:
-        assert says(third) == list(range(1, 93))
+        assert read_numbers(third) == list(range(1, 93))
         assert verify(third).problems == ()
 
 
@@ -327,7 +327,7 @@ def test_on_the_disk_means_through_the_cache_of_the_drive(
     monkeypatch.setattr(limits, "PIECES", 1)  # the WAL is copied after each piece of a snapshot
     with failing_disk() as disk:
         with SQLiteStore(path, durability=durability) as store:
-            store.append(numbered(91, 91))
+            store.append(numbered_events(91, 91))
             store.save_snapshot("songs", 91, {"rewards": ["x" * 1_000] * 100})
         assert disk.syncs > 2
         assert disk.sync_flags == {apsw.SQLITE_SYNC_FULL if durability == "disk" else apsw.SQLITE_SYNC_NORMAL}

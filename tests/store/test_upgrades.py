@@ -18,7 +18,7 @@ from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from rotting.store.writers import Writer
 from tests.helpers.memory_store import Medium, MemoryStore
-from tests.helpers.stores import newest
+from tests.helpers.stores import newest_snapshot
 
 ARMS = ["a", "b", "c"]
 
@@ -249,7 +249,7 @@ def test_a_snapshot_from_before_updates_were_counted_verifies_and_goes_on(tmp_pa
         state = bandit.get_state()
     assert state["updates"] == 100 + 110 + 2
     with SQLiteStore(path) as store:
-        assert newest(store, "bandit") == Snapshot(store.last, state)
+        assert newest_snapshot(store, "bandit") == Snapshot(store.last, state)
         assert verify(store, replay=True).problems == ()
         low = {**state, "updates": 111}
         low["digest"] = _digest(low)

@@ -2,7 +2,7 @@
 
 from rotting.store.verify import Verification, verify
 from tests.helpers.memory_store import Medium, MemoryStore
-from tests.helpers.stores import numbered
+from tests.helpers.stores import numbered_events
 
 
 def log_of(*epochs: int) -> MemoryStore:
@@ -13,11 +13,11 @@ def log_of(*epochs: int) -> MemoryStore:
         with MemoryStore(medium) as store:
             if not medium.bandits:
                 store.add_bandit("songs", {})
-            store.append(numbered(store.last + 1, store.last + 1))
+            store.append(numbered_events(store.last + 1, store.last + 1))
     return MemoryStore(medium, readonly=True)
 
 
-def test_a_whole_log_has_no_problems() -> None:
+def test_an_intact_log_has_no_problems() -> None:
     assert verify(log_of(1, 2, 2, 7)) == Verification(4, ())
 
 
@@ -31,6 +31,6 @@ def test_an_epoch_that_no_writer_had_is_a_problem() -> None:
     assert verify(store).problems == ("event 2: its epoch is 3, but that of the latest writer is 2",)
 
 
-def test_progress_is_told_after_each_event() -> None:
+def test_progress_is_reported_after_each_event() -> None:
     steps = list[None]()
     assert verify(log_of(1, 1, 1), progress=lambda: steps.append(None)).events == len(steps) == 3

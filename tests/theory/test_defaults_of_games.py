@@ -16,8 +16,8 @@ def test_the_worst_of_sixteen_problems_in_a_hundred_runs() -> None:
     found = worst(UCB1(), family, workers=1)
     assert len(found.found) == 16
     assert found.result.runs == 100
-    said = worst(UCB1(), family, draws=16, runs=100, seed=0, workers=1)
-    assert (found.best, found.found, found.regret) == (said.best, said.found, said.regret)
+    expected = worst(UCB1(), family, draws=16, runs=100, seed=0, workers=1)
+    assert (found.best, found.found, found.regret) == (expected.best, expected.found, expected.regret)
 
 
 @pytest.mark.parametrize("horizon", [10.5, 2.25, math.nan])

@@ -49,15 +49,15 @@ def test_mean_regret_is_below_every_bound_that_applies(name: str) -> None:
 
 def test_the_comparison_with_the_bounds_can_fail() -> None:
     """A bound above the largest possible regret says nothing: enough of each theorem's are below it, for each policy."""
-    told: dict[tuple[str, str], list[bool]] = {}
+    is_below: dict[tuple[str, str], list[bool]] = {}
     for problem in suite(FULL).values():
         most = theory.constants(problem).largest_regret()
         assert most is not None
         for policy, bounds in proved(problem).items():
             for bound in bounds:
-                told.setdefault((bound.name, policy.name), []).append(bool(bound.values[-1] < most))
-    assert len(told) == 4 * len(theory.THEOREMS)
-    for which, binding in told.items():
+                is_below.setdefault((bound.name, policy.name), []).append(bool(bound.values[-1] < most))
+    assert len(is_below) == 4 * len(theory.THEOREMS)
+    for which, binding in is_below.items():
         least = 2 / 3 if which[0].startswith("rested") else 1 / 3  # a drift has a piece per round: Theorem 2 says little of it
         assert sum(binding) >= least * len(binding), which
 

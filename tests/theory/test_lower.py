@@ -56,11 +56,11 @@ def test_the_hard_family_is_that_of_the_lemma() -> None:
     assert means[1] == pytest.approx([0, 0, 0, 0, -2, -2, -2, -3, -3, -3], rel=1e-15)
     alike = family.problem([None, None, 1])
     assert alike.mean(0, 1, 0) == alike.mean(1, 1, 0) == -family.gap
-    for wrong, says in (
+    for wrong, message in (
         ([0, 1], "one arm per piece, 3, got 2"),
         ([0, 1, 2], r"best\[2\] must be an arm below 2 or None, got 2"),
     ):
-        with pytest.raises(ValueError, match=says):
+        with pytest.raises(ValueError, match=message):
             family.problem(wrong)
 
 

@@ -147,7 +147,7 @@ def test_an_alpha_outside_the_range_is_refused_and_the_range_named(name: str, ca
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "message"),
     [
         (lambda p: theory.variation_budget(p, 0, 2, V=1.0), "horizon must be a whole number, 1 or more, got 0"),
         (lambda p: theory.variation_budget(p, 10, 2, V=-1.0), "V must be a finite number, zero or more, got -1.0"),
@@ -166,8 +166,8 @@ def test_an_alpha_outside_the_range_is_refused_and_the_range_named(name: str, ca
         (lambda _: theory.variation_lower(100, 2, V=150.0), r"V must be in .* = \[0.05, 141.421\], got 150"),
     ],
 )
-def test_wrong_constants_are_refused(call: Callable[[Policy], float], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
+def test_wrong_constants_are_refused(call: Callable[[Policy], float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         call(make("raw-ucb", alpha=5))
 
 

@@ -170,11 +170,11 @@ def test_the_container_has_no_more_rights_than_it_needs() -> None:
 
 @pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1)])
 def test_the_health_check_asks_whether_the_service_is_ready(status: int, code: int) -> None:
-    asked = []
+    requested = []
 
     class Ready(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(self.path)
+            requested.append(self.path)
             self.send_response(status)
             self.end_headers()
 
@@ -187,7 +187,7 @@ def test_the_health_check_asks_whether_the_service_is_ready(status: int, code: i
         threading.Thread(target=server.handle_request).start()
         _, flag, script = json.loads(command)
         done = subprocess.run([sys.executable, flag, script.replace("8000", str(server.server_port))], check=False)
-    assert (done.returncode, asked) == (code, ["/readyz"])
+    assert (done.returncode, requested) == (code, ["/readyz"])
 
 
 def test_the_health_check_fails_if_nobody_answers() -> None:

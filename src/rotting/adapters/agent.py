@@ -58,8 +58,7 @@ class Agent:
 
     def act(self, observation: object = None) -> int:
         """Return the action to take now."""
-        action: Any = self._bandit.pull()
-        return int(action)
+        return self._bandit.pull()
 
     def learn(self, action: int, reward: float) -> None:
         """Learn what an action paid."""

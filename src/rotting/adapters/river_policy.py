@@ -38,9 +38,9 @@ class RiverPolicy(RiverBandit):
         super().__init__(reward_obj=reward_obj, burn_in=nonnegative_int("burn_in", burn_in))
         self.policy = policy
         self.seed = nonnegative_int("seed", seed)
-        self._bandit: Bandit | None = None  # made when the arms are known
+        self._bandit: Bandit[ArmID] | None = None  # made when the arms are known
 
-    def _bandit_with(self, arms: list[ArmID]) -> Bandit:
+    def _bandit_with(self, arms: list[ArmID]) -> Bandit[ArmID]:
         """Return the bandit, after adding those of these arms that it does not have."""
         if self._bandit is None:
             self._bandit = Bandit(self.policy, arms, self.seed)
@@ -51,8 +51,7 @@ class RiverPolicy(RiverBandit):
         return self._bandit
 
     def _pull(self, arm_ids: list[ArmID]) -> ArmID:
-        arm: Any = self._bandit_with(list(arm_ids)).pull(arm_ids)
-        return arm  # type: ignore[no-any-return]
+        return self._bandit_with(list(arm_ids)).pull(arm_ids)
 
     def update(self, arm_id: ArmID, *reward_args: Any, **reward_kwargs: Any) -> None:
         """Learn what an arm paid."""

@@ -13,7 +13,7 @@ from rotting.errors import MissingExtraError, StoreDamagedError
 
 if TYPE_CHECKING:
     from rotting.cli.parsers import Commands
-    from rotting.store.protocol import Event
+    from rotting.store.protocol import StoredEvent
     from rotting.store.sqlite import SQLiteStore
 
 _FORMATS = (".csv", ".parquet")
@@ -74,7 +74,7 @@ def _short(value: object) -> str:
     return _text(value)
 
 
-def _print(store: "SQLiteStore", events: "Iterable[Event]") -> None:
+def _print(store: "SQLiteStore", events: "Iterable[StoredEvent]") -> None:
     """Print one event per line: common fields in columns, then the others. In a terminal, lines are cut to its width."""
     wide = min(20, max((6, *map(len, store.bandits()))))
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -95,7 +95,7 @@ def _new_table(name: str, text: str) -> Path:
     return path
 
 
-def _export(events: "Iterable[Event]", path: Path) -> None:
+def _export(events: "Iterable[StoredEvent]", path: Path) -> None:
     from rotting.cli.output import say
     from rotting.common.atomic_files import write_atomically
     from rotting.live.events import one_by_one

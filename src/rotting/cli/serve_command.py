@@ -25,9 +25,9 @@ def _serve(options: argparse.Namespace) -> None:
     if (options.tls_cert is None) != (options.tls_key is None):
         raise UserError("tls-cert and tls-key must be given together, got one of them")
     try:
-        from rotting.service.server import Settings, serve
+        from rotting.service.server import ServiceSettings, serve
 
-        settings = Settings(
+        settings = ServiceSettings(
             host=options.host,
             port=port,
             token_file=options.token_file,

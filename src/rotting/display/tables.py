@@ -28,7 +28,7 @@ class Column:
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class FormattedTable:
     """A table for people, as text, Markdown, LaTeX or HTML in a notebook; its `rows` are for programs.
 
     Args:
@@ -39,7 +39,7 @@ class Table:
         notes: the text below the table. `footnotes` adds why intervals are missing.
 
     Example:
-        >>> table = Table(("An example",), (Column("policy", lambda row: row["policy"]),), [{"policy": "FEWA 4"}])
+        >>> table = FormattedTable(("An example",), (Column("policy", lambda row: row["policy"]),), [{"policy": "FEWA 4"}])
         >>> print(table)
         An example
         <BLANKLINE>
@@ -59,7 +59,7 @@ class Table:
         """The notes, and the reasons for missing intervals.
 
         Example:
-            >>> Table((), (interval_column("ratio"),), [{"ratio": NoInterval(1.5, "there is only one run")}])
+            >>> FormattedTable((), (interval_column("ratio"),), [{"ratio": NoInterval(1.5, "there is only one run")}])
             ratio
             -----
             1.5 *
@@ -104,7 +104,7 @@ class Table:
 
         Example:
             >>> columns = (Column("policy", lambda row: row["policy"]), Column("10 %", lambda row: f"{row['q10']:.1f}"))
-            >>> print(Table(("An example",), columns, [{"policy": "my_policy", "q10": -0.5}]).to_latex())
+            >>> print(FormattedTable(("An example",), columns, [{"policy": "my_policy", "q10": -0.5}]).to_latex())
             \begin{tabular}{lr}
             \toprule
             policy & 10 \% \\
@@ -130,7 +130,7 @@ class Table:
 
         Example:
             >>> rows = [{"policy": "UCB1", "ratio": Interval(1.5, 1.0, 2.0)}]
-            >>> Table((), (interval_column("ratio"),), rows).to_pandas().to_dict("records")
+            >>> FormattedTable((), (interval_column("ratio"),), rows).to_pandas().to_dict("records")
             [{'policy': 'UCB1', 'ratio': 1.5, 'ratio_low': 1.0, 'ratio_high': 2.0}]
         """
         try:

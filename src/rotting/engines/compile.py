@@ -31,14 +31,14 @@ from rotting.policy import Policy
 from rotting.problems.noise import Noise
 
 
-class _Options(NamedTuple):
+class _CompileOptions(NamedTuple):
     """The options in the name of a compiled function, beside its digest."""
 
     allocates: bool
     checked: bool
 
 
-_compiled: dict[tuple[str, _Options, bool], Callable[..., Any]] = {}
+_compiled: dict[tuple[str, _CompileOptions, bool], Callable[..., Any]] = {}
 _lock = threading.RLock()
 
 
@@ -73,12 +73,12 @@ def compiled(
     if names:
         mark = hashlib.sha256("|".join([mark, *names]).encode()).hexdigest()[:16]
     always = indices_checked()
-    options = _Options(allocates, checked if always is None else always)
+    options = _CompileOptions(allocates, checked if always is None else always)
     with _lock:
         return _remember(plain, partial(_compiled_parts, plain, options), mark, options, entry=True)
 
 
-def _compiled_parts(function: FunctionType, options: _Options) -> dict[str, Any]:
+def _compiled_parts(function: FunctionType, options: _CompileOptions) -> dict[str, Any]:
     """Return the functions that `function` calls, compiled, by their global names."""
     without_arrays = Rebuild(_compiler(options._replace(allocates=False)), {})
     marked = [each for each in reached_functions(function) if getattr(each, "allocates_nothing", False)]
@@ -139,12 +139,12 @@ def guarded_for(function: Callable[..., Any], policy: Policy, *example: object, 
     return with_readable_errors(policy, function, compiled_for(function, policy, *example, allocates=allocates, checked=True))
 
 
-def _compiler(options: _Options) -> Callable[[FunctionType, dict[str, Any]], Any]:
+def _compiler(options: _CompileOptions) -> Callable[[FunctionType, dict[str, Any]], Any]:
     return lambda function, parts: _remember(function, lambda: parts, digest(function), options, entry=False)
 
 
 def _remember(
-    function: FunctionType, parts: Callable[[], dict[str, Any]], mark: str, options: _Options, entry: bool
+    function: FunctionType, parts: Callable[[], dict[str, Any]], mark: str, options: _CompileOptions, entry: bool
 ) -> Callable[..., Any]:
     key = (f"{function.__module__}.{function.__qualname__}.{mark}", options, entry)
     if key not in _compiled:

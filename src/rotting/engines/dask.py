@@ -48,10 +48,10 @@ _QUIET_CONFIG = {  # less monitoring of local workers, which have no dashboard
 _ACTIVE = ("executing", "long-running")  # states that a worker gives a future which is not cancelled
 _GUARD = "a script must start them under `if __name__ == '__main__':`, since every worker imports the script"
 
-Parts = list[tuple[int, int]]
+RunRanges = list[tuple[int, int]]
 """The first run and the number of runs of each task."""
-Played = tuple[list[tuple[int, Chunk]], Parts]
-"""The result of a future: chunks, each with its first run, and the parts that were not played."""
+Played = tuple[list[tuple[int, Chunk]], RunRanges]
+"""The result of a future: chunks, each with its first run, and the ranges that were not played."""
 
 
 def connect(address: str | None = None, timeout: float | None = None, workers: int | None = None) -> "Dask":
@@ -205,7 +205,7 @@ def receive(game: Game) -> Game:
     return game
 
 
-def play_on_worker(game: Game, code: str, parts: Parts, on_gpu: bool) -> Played:
+def play_on_worker(game: Game, code: str, parts: RunRanges, on_gpu: bool) -> Played:
     """Play some runs, on a worker.
 
     Args:
@@ -283,7 +283,7 @@ class _PendingFutures:
         self._games: dict[str, Any] = {}  # futures of the games themselves, by digest
         self._done = distributed.as_completed(loop=client.loop)
 
-    def submit(self, game: Game, parts: Parts, on_gpu: bool, returned: int = 0) -> None:
+    def submit(self, game: Game, parts: RunRanges, on_gpu: bool, returned: int = 0) -> None:
         """Submit some runs of a game."""
         key = f"rotting-{hashlib.sha256(repr((game.digest, parts, returned)).encode()).hexdigest()}"
         if returned == 0:

@@ -14,8 +14,8 @@ from rotting.common.arrays import Ints
 from rotting.engines.game import CANCEL, check_arm_in_range, draw_checked, mean_now, noise_draw, play
 from rotting.engines.task import Chunk, Task
 from rotting.errors import KernelError, KernelIndexError
-from rotting.kernels.binding import reached_functions
-from rotting.kernels.mistakes import Kernels, error_kind, frames_of, is_own, locate, owner_prefix, replay, suspects
+from rotting.kernels.binding import KernelFunction, reached_functions
+from rotting.kernels.mistakes import error_kind, frames_of, is_own, locate, owner_prefix, replay, suspects
 from rotting.kernels.policy_slots import choose
 from rotting.kernels.refusals import place
 from rotting.policy import Policy, Reason
@@ -39,13 +39,13 @@ _CAUSES = [
 _TYPES = {"unicode_type": "str", "none": "None", "boolean": "bool", "OptionalType": "number or None", "reflected": "list"}
 
 
-def compile_error(function: Kernels, owner: Policy | Noise | None, error: Exception) -> KernelError:
+def compile_error(function: KernelFunction, owner: Policy | Noise | None, error: Exception) -> KernelError:
     """Return Numba's message about `function` in one sentence."""
     text = str(error)
     return KernelError(f"{owner_prefix(owner)}{_bad_choice(function, text) or f'{_place(function, text)}: {cause(text)}'}")
 
 
-def names_line_of(function: Kernels, error: Exception) -> bool:
+def names_line_of(function: KernelFunction, error: Exception) -> bool:
     """Return whether Numba's message names a line of `function` or of a function that it reaches."""
     named = set(_named_lines(str(error)))
     return any((each.__code__.co_filename, line) in named for each in reached_functions(function) for line in _lines(each))
@@ -92,7 +92,7 @@ def _split(text: str) -> list[str]:
     return [each.strip() for each in parts]
 
 
-def _bad_choice(function: Kernels, text: str) -> str | None:
+def _bad_choice(function: KernelFunction, text: str) -> str | None:
     """Return that `choose` must return a whole number, if Numba fails where the game uses the choice."""
     uses = {mean_now.__code__.co_filename: _lines(mean_now) | _lines(check_arm_in_range)}
     if not any(line in uses.get(file, set()) for file, line in _named_lines(text)[:1]):
@@ -102,13 +102,13 @@ def _bad_choice(function: Kernels, text: str) -> str | None:
     return f"{place(_callee(function, play, choose).__code__)} must return a whole number{got}"
 
 
-def _callee(function: Kernels, caller: Kernels, slot: Kernels) -> Any:
+def _callee(function: KernelFunction, caller: KernelFunction, slot: KernelFunction) -> Any:
     """Return what fills a slot that `caller` calls, where `function` reaches `caller`."""
     (bound,) = (each for each in reached_functions(function) if each.__code__ is caller.__code__)
     return bound.__globals__[slot.__name__]
 
 
-def _lines(function: Kernels) -> set[int | None]:
+def _lines(function: KernelFunction) -> set[int | None]:
     return {line for *_, line in function.__code__.co_lines()}
 
 
@@ -118,7 +118,7 @@ def _named_lines(text: str) -> list[tuple[str, int]]:
     return [(file, int(line)) if file else (str(Path(near).resolve()), int(there)) for file, line, near, there in found]
 
 
-def _place(function: Kernels, text: str) -> str:
+def _place(function: KernelFunction, text: str) -> str:
     functions = reached_functions(function)
     foreign = [each for each in functions if not is_own(each.__module__)]
     for candidates in (foreign, functions):
@@ -146,7 +146,7 @@ def check_reason(policy: Policy, reason: object) -> None:
         raise KernelError(f"{policy!r}: {place(explain.__code__)} must return a Reason, got {reason!r}")
 
 
-def _no_arm(choose: Kernels, choice: object) -> str:
+def _no_arm(choose: KernelFunction, choice: object) -> str:
     name = "choose" if is_own(choose.__module__) else place(choose.__code__)
     if not isinstance(choice, int | np.integer):
         return f"{name} must return a whole number, got {'None' if choice is None else _type_name(type(choice).__name__)}"
@@ -194,7 +194,7 @@ def game_error(task: Task, chunk: Chunk, error: Exception) -> KernelError:
     return error_kind(error)(f"{owner_prefix(policy, noise)}{sentence}, in round {t} of run {run}")
 
 
-def _bad_value(function: Kernels, error: Exception, found: Exception | None) -> tuple[list[Any], str] | None:
+def _bad_value(function: KernelFunction, error: Exception, found: Exception | None) -> tuple[list[Any], str] | None:
     """Return that a reward or a choice is wrong, if the error arose in the code of the game, which has no mistake itself."""
     frames = frames_of(function, found)
     if not frames and isinstance(error, FloatingPointError):  # compiled, only `draw_checked` raises it
@@ -210,7 +210,7 @@ def _bad_value(function: Kernels, error: Exception, found: Exception | None) -> 
     return None
 
 
-def _bad_reward(function: Kernels, *reward: object) -> tuple[list[Any], str]:
+def _bad_reward(function: KernelFunction, *reward: object) -> tuple[list[Any], str]:
     draw = _callee(function, draw_checked, noise_draw)
     is_number = all(isinstance(each, float | int | np.number) for each in reward)
     got = "".join(f", got {each!r}" for each in reward)

@@ -21,7 +21,7 @@ from rotting.common.arrays import Floats
 from rotting.common.atomic_files import partial_path
 from rotting.common.machine import machine
 from rotting.common.rules import suggest
-from rotting.display.tables import Table
+from rotting.display.tables import FormattedTable
 from rotting.engines.chunk_store import ChunkStore
 from rotting.errors import InvalidValueError, PathExistsError
 from rotting.report.about import Origins
@@ -209,7 +209,7 @@ def regret_at(result: Result, index: int, *shares: float) -> list[Floats]:
     return [result.regret[index, :, k] for k in places]
 
 
-def regret_table(result: Result, labels: Sequence[str], line: str) -> Table:
+def regret_table(result: Result, labels: Sequence[str], line: str) -> FormattedTable:
     """Return a table of the regret at the horizon, with the labels of the figures and without times, which kept games lack.
 
     Args:

@@ -10,7 +10,7 @@ from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, NoInterval
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.tables import Column, Table, value_column
+from rotting.display.tables import Column, FormattedTable, value_column
 from rotting.experiments import Experiment, Prepared, Results
 from rotting.experiments.rested_two_arms import GRID, RARE_SHOW_FROM, SIGMA, game_name
 from rotting.policy import Policy
@@ -131,7 +131,7 @@ def _figure(settings: Settings, measured: _Measured) -> Figure:
     return Figure("regret-by-alpha", "Regret over alpha on the rested benchmark", caption, tuple(panels))
 
 
-def _table(settings: Settings, measured: _Measured) -> Table:
+def _table(settings: Settings, measured: _Measured) -> FormattedTable:
     rows: list[dict[str, Any]] = [{"L": L} for L in settings.drops]
     columns = [value_column("L", ".3g")]
     for label, chosen in PAPER.items():
@@ -141,7 +141,7 @@ def _table(settings: Settings, measured: _Measured) -> Table:
             rows[k][f"{label} {chosen:g} over it"] = mean_ratio(own[[k]], measured.regret(label, alpha)[[k]])
         columns += [value_column(f"best {label}", "g"), _estimate(f"{label} {chosen:g} over it")]
     line = "The best alpha at each L, and the regret of the paper's alpha over that of the best, with its 95 % interval"
-    return Table((line, "The best is chosen on the same runs, which flatters it."), tuple(columns), rows)
+    return FormattedTable((line, "The best is chosen on the same runs, which flatters it."), tuple(columns), rows)
 
 
 def _estimate(head: str) -> Column:

@@ -8,7 +8,7 @@ import numpy as np
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval
 from rotting.datasets import Nights
-from rotting.display.tables import Column, Table, value_column
+from rotting.display.tables import Column, FormattedTable, value_column
 from rotting.experiments import Experiment, Prepared, Results, rested_two_arms, restless_nights
 from rotting.report.claims import Statement, estimate_text
 from rotting.report.model import Findings
@@ -61,7 +61,7 @@ def findings(settings: Settings, prepared: Prepared, results: Results) -> Findin
             ),
         ),
         tables={
-            "fewa-over-raw-ucb": Table(
+            "fewa-over-raw-ucb": FormattedTable(
                 ("Mean regret of FEWA over RAW-UCB, geometric mean over the problems, with its 95 % interval",), columns, rows
             )
         },

@@ -10,7 +10,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.statistics import Interval, mean_interval, quantiles
 from rotting.display.figures import BAND, Curve, Figure, Panel, mean_points
-from rotting.display.tables import Column, Table, interval_column, value_column
+from rotting.display.tables import Column, FormattedTable, interval_column, value_column
 from rotting.engines.compile import compiled
 from rotting.engines.game import new_board, play, policy_parts
 from rotting.experiments import Experiment, Prepared, Results
@@ -63,7 +63,7 @@ SIZES = {
 # --- The scan ------------------------------------------------------------------------------------------------------
 
 
-class Sums(NamedTuple):
+class ScanState(NamedTuple):
     """Every prefix sum of every arm."""
 
     pulls: Ints  # [K]
@@ -71,12 +71,12 @@ class Sums(NamedTuple):
     root: Floats  # [capacity + 1] sqrt(h)
 
 
-def init(p: Params, n_arms: int, capacity: int) -> Sums:
+def init(p: Params, n_arms: int, capacity: int) -> ScanState:
     """Return room for all rewards."""
-    return Sums(np.zeros(n_arms, np.int64), np.zeros((n_arms, capacity + 1)), np.sqrt(np.arange(capacity + 1)))
+    return ScanState(np.zeros(n_arms, np.int64), np.zeros((n_arms, capacity + 1)), np.sqrt(np.arange(capacity + 1)))
 
 
-def scan(p: Params, s: Sums, t: int, key: int, arms: Ints) -> int:
+def scan(p: Params, s: ScanState, t: int, key: int, arms: Ints) -> int:
     """Choose by the index of every arm, and each index by the bound of every window."""
     level, best, largest = level_at(p, t), arms[0], -math.inf
     for i in arms:
@@ -91,7 +91,7 @@ def scan(p: Params, s: Sums, t: int, key: int, arms: Ints) -> int:
     return int(best)
 
 
-def record(p: Params, s: Sums, t: int, arm: int, reward: float) -> None:
+def record(p: Params, s: ScanState, t: int, arm: int, reward: float) -> None:
     """Append a reward."""
     n = s.pulls[arm]
     s.sums[arm, n + 1] = s.sums[arm, n] + reward
@@ -353,7 +353,7 @@ def _vertices(measured: _Measured, T: int) -> Panel:
     return Panel("", "round t", "vertices", tuple(curves), x_log=True, y_log=True)
 
 
-def _table(measured: _Measured) -> Table:
+def _table(measured: _Measured) -> FormattedTable:
     rows = [
         {
             "problem": name,
@@ -376,7 +376,7 @@ def _table(measured: _Measured) -> Table:
         Column("us per round", lambda row: "-" if row["us"] is None else estimate_text(row["us"])),
         value_column("state (kB)", ",.1f", "kB"),
     )
-    return Table(("Regret, time of a round and size of the state at the end of the game",), columns, rows)
+    return FormattedTable(("Regret, time of a round and size of the state at the end of the game",), columns, rows)
 
 
 _COST = "appendix, the numerical cost of adaptive windows"

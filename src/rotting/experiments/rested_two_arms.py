@@ -9,7 +9,7 @@ from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, NoInterval, mean_interval, quantiles, what_runs_can_miss
 from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
-from rotting.display.tables import Table, interval_column, value_column
+from rotting.display.tables import FormattedTable, interval_column, value_column
 from rotting.experiments import Experiment, Prepared, Results, regret_at
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
@@ -183,7 +183,7 @@ def _figure(settings: Settings, results: Results) -> Figure:
     return Figure("regret", "Regret on the rested two-arm benchmark", caption, (left, *over_time))
 
 
-def _table(settings: Settings, results: Results) -> Table:
+def _table(settings: Settings, results: Results) -> FormattedTable:
     rows = []
     for L in settings.drops:
         final = results[game_name(L)].regret[:, :, -1]
@@ -192,7 +192,7 @@ def _table(settings: Settings, results: Results) -> Table:
     heads = (value_column("L", ".3g"), *map(interval_column, LABELS))
     title = f"Mean regret after {settings.horizon:,} rounds, and its 95 % interval"
     notes = (*regret_against(*(result.reference for result in results.values())), what_runs_can_miss(settings.runs))
-    return Table((title,), heads, rows, notes=notes)
+    return FormattedTable((title,), heads, rows, notes=notes)
 
 
 def _between(low: float, high: float) -> Callable[[float], bool]:

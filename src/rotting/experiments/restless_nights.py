@@ -12,7 +12,7 @@ from rotting.common.statistics import Interval, mean_interval
 from rotting.datasets import VARIANCE, VARIATION, Night, Nights, synthetic_nights, yahoo_nights
 from rotting.datasets.nights import DISPLAYS
 from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
-from rotting.display.tables import Table, interval_column, value_column
+from rotting.display.tables import FormattedTable, interval_column, value_column
 from rotting.errors import DataWarning, MissingDataError
 from rotting.experiments import Experiment, Prepared, Results, regret_at
 from rotting.policies.exp3_s import Exp3S
@@ -180,7 +180,7 @@ def _rewards(night: Night, title: str) -> Panel:
     return Panel(title, "round t", "click rate", (*curves, Curve(BEST, starts, night.probabilities.max(axis=0))))
 
 
-def _table(nights: Nights, results: Results) -> Table:
+def _table(nights: Nights, results: Results) -> FormattedTable:
     rows = []
     for night in nights.values():
         final = results[f"night-{night.number}"].regret[:, :, -1]
@@ -194,7 +194,7 @@ def _table(nights: Nights, results: Results) -> Table:
         *(interval_column(label, ",.0f") for label in LABELS),
     )
     kind = "synthetic nights: mean" if nights.synthetic else "mean"
-    return Table((f"{kind.capitalize()} regret at the end (clicks), and its 95 % interval",), heads, rows)
+    return FormattedTable((f"{kind.capitalize()} regret at the end (clicks), and its 95 % interval",), heads, rows)
 
 
 @dataclass(frozen=True, eq=False)

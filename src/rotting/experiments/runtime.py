@@ -1,7 +1,7 @@
 """The paper's table of running times: seconds per night and policy, ours and the authors'."""
 
 from rotting.common.statistics import mean_interval
-from rotting.display.tables import Table, interval_column, value_column
+from rotting.display.tables import FormattedTable, interval_column, value_column
 from rotting.experiments import Experiment, Prepared, Results, restless_nights
 from rotting.experiments.restless_nights import LABELS, PAPER_SECONDS, SIZES, Settings
 from rotting.report.model import Findings
@@ -40,10 +40,10 @@ def findings(settings: Settings, prepared: Prepared, results: Results) -> Findin
         ),
         covers={"Appendix, table: average computational time in seconds": "seconds-per-night"},
         tables={
-            "seconds-per-night": Table(
+            "seconds-per-night": FormattedTable(
                 (f"Seconds per night ({kind}), and those that the paper prints",), (*_FIRST, *pairs), rows
             ),
-            "us-per-round": Table(
+            "us-per-round": FormattedTable(
                 (f"Microseconds per round ({kind})",),
                 (*_FIRST, *(interval_column(label, ".3f") for label in LABELS)),
                 [

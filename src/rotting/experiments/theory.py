@@ -11,7 +11,7 @@ from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import mean_interval
 from rotting.display.figures import BAND, Curve, Figure, Panel, mean_points, regret_panel
-from rotting.display.tables import Column, Table, interval_column, value_column
+from rotting.display.tables import Column, FormattedTable, interval_column, value_column
 from rotting.experiments import ORDER, Experiment, Prepared, Results
 from rotting.policy import Policy
 from rotting.problems import Linear, Piecewise, Problem, stationary, two_arms
@@ -225,7 +225,7 @@ def _upper_rows(prepared: Prepared, results: Results, proved: dict[str, list[Pro
     return rows
 
 
-def _upper_table(rows: list[dict[str, Any]]) -> Table:
+def _upper_table(rows: list[dict[str, Any]]) -> FormattedTable:
     columns = (
         value_column("problem"),
         value_column("policy"),
@@ -237,7 +237,7 @@ def _upper_table(rows: list[dict[str, Any]]) -> Table:
     )
     line = "Mean regret at the end (with its 95 % interval), the tightest bound that applies, and the largest possible"
     starred = ("* This bound says nothing: no play has so much regret.",) * any(row["vacuous"] for row in rows)
-    return Table((f"{line} regret", *starred), columns, rows)
+    return FormattedTable((f"{line} regret", *starred), columns, rows)
 
 
 def _upper_figure(results: Results, proved: dict[str, list[Proved]]) -> Figure:
@@ -271,7 +271,7 @@ def _worst(regrets: Floats) -> Floats:
     return np.asarray(regrets[int(regrets[:, :half].mean(axis=1).argmax()), half:])
 
 
-def _hard_table(settings: Settings, what: str, families: list[Hard], regrets: dict[str, list[Floats]]) -> Table:
+def _hard_table(settings: Settings, what: str, families: list[Hard], regrets: dict[str, list[Floats]]) -> FormattedTable:
     rows = [
         {
             what: hard.size,
@@ -288,7 +288,7 @@ def _hard_table(settings: Settings, what: str, families: list[Hard], regrets: di
         *map(interval_column, regrets),
     )
     line = f"Mean regret on the worst hard instance, with its 95 % interval; T = {settings.hard_horizon:,}"
-    return Table((f"{line}, K = {settings.hard_arms}",), heads, rows)
+    return FormattedTable((f"{line}, K = {settings.hard_arms}",), heads, rows)
 
 
 def _hard_figure(

@@ -10,7 +10,7 @@ import numpy as np
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, mean_interval
 from rotting.display.figures import Figure, Panel, mean_points
-from rotting.display.tables import Table, interval_column, value_column
+from rotting.display.tables import FormattedTable, interval_column, value_column
 from rotting.experiments import Experiment, Prepared, Results
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.problems import Exponential, Linear, Piecewise, Problem, ten_arms
@@ -157,7 +157,7 @@ def _figure(settings: Settings, measured: _Measured) -> Figure:
     return Figure("regret", "Regret where sigma is not known", caption, tuple(panels), columns=2)
 
 
-def _table(settings: Settings, measured: _Measured) -> Table:
+def _table(settings: Settings, measured: _Measured) -> FormattedTable:
     heads = {**{place: f"{factor:.3g}" for place, factor in enumerate(FACTORS)}, len(FACTORS): "estimated"}
     rows = [
         {
@@ -169,7 +169,7 @@ def _table(settings: Settings, measured: _Measured) -> Table:
     ]
     first = (value_column("problem"), value_column("true", "g"))
     line = f"Mean regret after {settings.horizon:,} rounds, and its 95 % interval, by sigma / true sigma"
-    return Table((line,), (*first, *map(interval_column, heads.values())), rows)
+    return FormattedTable((line,), (*first, *map(interval_column, heads.values())), rows)
 
 
 OURS = "ours, not the paper's"

@@ -22,8 +22,9 @@ from rotting.kernels.refusals import check_arguments, check_code, check_global, 
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Function = Callable[..., Any]
-Parts = Mapping[Any, Any]
+KernelFunction = Callable[..., Any]
+"""A plain function, with all the functions that it reaches."""
+Bindings = Mapping[Any, Any]
 """Which plain function is replaced by which."""
 
 
@@ -80,7 +81,7 @@ def raises(function: Callable[P, R]) -> Callable[P, R]:
     return function
 
 
-def bind(root: Callable[P, R], parts: Parts) -> Callable[P, R]:
+def bind(root: Callable[P, R], parts: Bindings) -> Callable[P, R]:
     """Return a copy of `root` in which some of the functions that it reaches are replaced by others.
 
     Functions are compared by identity and replaced wherever `root` reaches them, also inside replacements. It is an error to
@@ -101,7 +102,7 @@ def plain_function(name: str, function: Any) -> FunctionType:
     return function
 
 
-def bind_all(roots: Mapping[str, Any], parts: Parts) -> dict[str, Function]:
+def bind_all(roots: Mapping[str, Any], parts: Bindings) -> dict[str, KernelFunction]:
     """Return copies of several functions with the same parts; at least one of them must use each part.
 
     Args:
@@ -135,13 +136,13 @@ class Rebuild:
             are.
     """
 
-    def __init__(self, decorate: Callable[[FunctionType, dict[str, Any]], Any], parts: Parts) -> None:
+    def __init__(self, decorate: Callable[[FunctionType, dict[str, Any]], Any], parts: Bindings) -> None:
         self._decorate = decorate
         self._parts = parts
-        self._made: dict[Function, Any] = {}
-        self.used: set[Function] = set()
+        self._made: dict[KernelFunction, Any] = {}
+        self.used: set[KernelFunction] = set()
 
-    def __call__(self, function: Any, above: tuple[Function, ...] = ()) -> Any:
+    def __call__(self, function: Any, above: tuple[KernelFunction, ...] = ()) -> Any:
         """Return the converted function."""
         if function in self._parts:
             self.used.add(function)
@@ -162,20 +163,20 @@ class Rebuild:
         return self._made[function]
 
 
-def _copy(function: FunctionType, bound: dict[str, Any]) -> Function:
+def _copy(function: FunctionType, bound: dict[str, Any]) -> KernelFunction:
     reached = bound_functions(function)
     changed = {name: part for name, part in bound.items() if part is not reached[name]}
     return with_names(function, changed) if changed else function
 
 
-def reached_functions(function: Function) -> list[FunctionType]:
+def reached_functions(function: KernelFunction) -> list[FunctionType]:
     """Return `function` and all plain functions that it reaches, callees first."""
     found: list[FunctionType] = []
     Rebuild(lambda each, _: found.append(each), {})(function)
     return found
 
 
-def with_names(function: Callable[P, R], names: Mapping[str, Function]) -> Callable[P, R]:
+def with_names(function: Callable[P, R], names: Mapping[str, KernelFunction]) -> Callable[P, R]:
     """Return a copy of `function` in which each of these global names means the given function."""
     original = cast("FunctionType", function)
     scope = {**original.__globals__, **names}

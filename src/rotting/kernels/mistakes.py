@@ -4,7 +4,7 @@ Compiled code does not say where an error arose. The same call is therefore repe
 """
 
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from types import CodeType, FrameType, ModuleType
@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from rotting.errors import KernelError, KernelIndexError
-from rotting.kernels.binding import reached_functions
+from rotting.kernels.binding import KernelFunction, reached_functions
 from rotting.kernels.refusals import place
 
-Kernels = Callable[..., Any]
-"""A plain function, with all the functions that it reaches."""
 MISTAKES = (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError)
 """The errors that a mistake in a kernel raises."""
 
@@ -44,12 +42,12 @@ def is_own(module: str) -> bool:
     return module.startswith("rotting.")
 
 
-def is_own_work(function: Kernels) -> bool:
+def is_own_work(function: KernelFunction) -> bool:
     """Return whether a function, and every function that it reaches, belongs to this library."""
     return all(is_own(each.__module__) for each in reached_functions(function))
 
 
-def with_readable_errors(owner: object, function: Kernels, call: Kernels) -> Kernels:
+def with_readable_errors(owner: object, function: KernelFunction, call: KernelFunction) -> KernelFunction:
     """Return `call` with its errors raised as `KernelError`, which names the owner, the function and the line.
 
     Args:
@@ -74,7 +72,7 @@ def error_kind(error: Exception) -> type[KernelError]:
     return KernelIndexError if isinstance(error, IndexError) else KernelError
 
 
-def replay(kind: type[Exception], function: Kernels, *arguments: Any) -> Exception | None:
+def replay(kind: type[Exception], function: KernelFunction, *arguments: Any) -> Exception | None:
     """Return the error of this kind that the plain function raises; its traceback has the line.
 
     Return None if the interpreter raises another error first: `math.log(0.0)`, for example, is no error in compiled code.
@@ -89,7 +87,7 @@ def replay(kind: type[Exception], function: Kernels, *arguments: Any) -> Excepti
     return None
 
 
-def frames_of(function: Kernels, error: BaseException | None) -> list[tuple[FrameType, int]]:
+def frames_of(function: KernelFunction, error: BaseException | None) -> list[tuple[FrameType, int]]:
     """Return the frames of an error in `function` and the functions it reaches, with lines, the innermost first."""
     if error is None:
         return []
@@ -97,13 +95,13 @@ def frames_of(function: Kernels, error: BaseException | None) -> list[tuple[Fram
     return [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code in codes][::-1]
 
 
-def suspects(function: Kernels) -> list[CodeType]:
+def suspects(function: KernelFunction) -> list[CodeType]:
     """Return the functions that an error without a line may come from: those that are not the library's own."""
     functions = reached_functions(function)
     return [each.__code__ for each in functions if not is_own(each.__module__)] or [functions[-1].__code__]
 
 
-def locate(function: Kernels, error: Exception, found: Exception | None) -> tuple[list[CodeType], str]:
+def locate(function: KernelFunction, error: Exception, found: Exception | None) -> tuple[list[CodeType], str]:
     """Return the functions that may be at fault, and a sentence about them.
 
     Args:

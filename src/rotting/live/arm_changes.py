@@ -1,22 +1,21 @@
 """The methods of a bandit that add and remove arms."""
 
-from collections.abc import Hashable
 from typing import Literal
 
 from rotting.common.rules import Rule
 from rotting.errors import InvalidValueError
-from rotting.live.arms import MAX_PRIOR_WEIGHT, check_arm
+from rotting.live.arms import MAX_PRIOR_WEIGHT, Arm, check_arm
 from rotting.live.view import BanditView
 
 _WEIGHT = Rule(f"a whole number from 1 to {MAX_PRIOR_WEIGHT:,}", low=1, high=MAX_PRIOR_WEIGHT, whole=True)
 
 
-class ArmChanges(BanditView):
+class ArmChanges(BanditView[Arm]):
     """The methods of a bandit that add and remove arms."""
 
     def add_arm(
         self,
-        arm: Hashable,
+        arm: Arm,
         resume: bool = False,
         prior: tuple[float, int] | Literal["pooled"] | None = None,
     ) -> None:
@@ -60,7 +59,7 @@ class ArmChanges(BanditView):
             raise InvalidValueError("prior", "be a mean and a weight, or 'pooled'", prior)
         return self._rewards.check(prior[0], "mean"), int(_WEIGHT.check("weight", prior[1]))
 
-    def remove_arm(self, arm: Hashable, keep: bool = False) -> None:
+    def remove_arm(self, arm: Arm, keep: bool = False) -> None:
         """Stop choosing `arm`: `retire` it with `keep=True`, otherwise `forget` it.
 
         Args:
@@ -71,7 +70,7 @@ class ArmChanges(BanditView):
             self._state.arms.known(arm)
             (self.retire if keep else self.forget)(arm)
 
-    def retire(self, arm: Hashable) -> None:
+    def retire(self, arm: Arm) -> None:
         """Stop choosing `arm`, but keep what was learned about it for `revive`. Its pending decisions can still be rewarded.
 
         Args:
@@ -83,7 +82,7 @@ class ArmChanges(BanditView):
             arms.check_not_last(arm)
             self._state.retire(arm)
 
-    def revive(self, arm: Hashable) -> None:
+    def revive(self, arm: Arm) -> None:
         """Choose a retired arm again, with what was learned about it.
 
         Args:
@@ -91,7 +90,7 @@ class ArmChanges(BanditView):
         """
         self.add_arm(arm, resume=True)
 
-    def forget(self, arm: Hashable) -> None:
+    def forget(self, arm: Arm) -> None:
         """Forget everything about `arm`, active or retired. Rewards of its pending decisions will be "expired".
 
         The id may be used again for a new arm, which these rewards do not reach. To let them count, `retire` the arm first.

@@ -8,13 +8,22 @@ import heapq
 import math
 from collections.abc import Hashable, Iterable
 from itertools import islice
-from typing import Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, final
 
 import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import suggest
 from rotting.errors import InvalidTypeError, InvalidValueError, brief
+
+if TYPE_CHECKING:
+    # Type checkers know defaults of type variables; `typing` has them only from Python 3.13 on.
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    Arm = TypeVarWithDefault("Arm", bound=Hashable, default=Any)
+else:
+    Arm = TypeVar("Arm", bound=Hashable)
+"""The type of the ids of a bandit's arms: `Bandit(policy, arms=["a", "b"])` is a `Bandit[str]`, `Bandit` alone any bandit."""
 
 _SHOWN = 6  # arms in an error message
 _MAX_BITS = 4_096  # of a number: Python refuses to print numbers that are much longer
@@ -25,7 +34,7 @@ _MANY = 1_000  # slots: sorting more of them is faster with an array than with a
 _SEARCHED = 500  # a misspelt arm gets a suggestion if there are at most so many arms: searching them takes a millisecond
 
 
-def check_arm(arm: object, depth: int = _MAX_DEPTH) -> Hashable:
+def check_arm(arm: object, depth: int = _MAX_DEPTH) -> None:
     """Check the id of an arm: a str, int, float, bool or None, or a tuple of these, which JSON can store and a dict look up."""
     if isinstance(arm, tuple):
         if depth == 0:
@@ -33,16 +42,16 @@ def check_arm(arm: object, depth: int = _MAX_DEPTH) -> Hashable:
             raise InvalidValueError("arm", rule, arm, got="more")
         for part in arm:
             check_arm(part, depth - 1)
-        return arm
+        return
     if type(arm) is str:
         if not arm.isascii() and any("\ud800" <= each <= "\udfff" for each in arm):
             raise InvalidValueError("arm", "be a string of whole characters, so that JSON can carry it", arm)
-        return arm
+        return
     if type(arm) is int and arm.bit_length() > _MAX_BITS:
         bits = arm.bit_length()
         raise InvalidValueError("arm", f"be a whole number of at most {_MAX_BITS} bits", arm, got=f"one of {bits} bits")
     if arm is None or type(arm) in {int, bool} or (type(arm) is float and math.isfinite(arm)):
-        return arm
+        return
     raise InvalidTypeError("arm", "be a string, a number, None or a tuple of these, so that JSON can carry it", arm)
 
 
@@ -61,9 +70,11 @@ def _to_tuples(value: Any) -> Any:
     return tuple(map(_to_tuples, value)) if isinstance(value, list | tuple) else value
 
 
-def restore_arm(arm: Any) -> Hashable:
-    """Return the arm that `arm_to_json` wrote."""
-    return check_arm(_to_tuples(arm))
+def restore_arm(arm: Any) -> Any:
+    """Return the arm that `arm_to_json` wrote. Its type is known only to the program that gave the arm its id."""
+    restored = _to_tuples(arm)
+    check_arm(restored)
+    return restored
 
 
 NOTHING: frozenset[int] = frozenset()
@@ -110,15 +121,17 @@ def to_slots(among: Ints | HasSlots) -> Ints:
     return among if isinstance(among, np.ndarray) else among.slots
 
 
-class Arms:
+class Arms(Generic[Arm]):
     """The slot of each arm."""
 
-    def __init__(self, names: Iterable[object]) -> None:
+    def __init__(self, names: Iterable[Arm]) -> None:
         check_iterable(names)
-        self.names: list[Hashable] = [check_arm(arm) for arm in names]  # the id in each slot; meaningless for a free slot
+        self.names = list(names)  # the id in each slot; meaningless for a free slot
+        for arm in self.names:
+            check_arm(arm)
         if not self.names:
             raise InvalidValueError("arms", "hold at least one arm", self.names, got="none")
-        self.active = {arm: slot for slot, arm in enumerate(self.names)}
+        self.active: dict[Hashable, int] = {arm: slot for slot, arm in enumerate(self.names)}
         if len(self.active) < len(self.names):
             twice = next(arm for slot, arm in enumerate(self.names) if self.active[arm] != slot)
             raise InvalidValueError("arms", "be distinct", twice, hint=" twice")
@@ -127,9 +140,9 @@ class Arms:
         self.set_slots(np.arange(len(self.names)))
 
     @classmethod
-    def restored(cls, n_slots: int, active: dict[Hashable, int], retired: dict[Hashable, int]) -> "Arms":
+    def restored(cls, n_slots: int, active: dict[Hashable, int], retired: dict[Hashable, int]) -> "Arms[Hashable]":
         """Return the arms of a saved state, given their slots."""
-        arms = cls.__new__(cls)
+        arms: Arms[Hashable] = Arms.__new__(Arms)
         arms.names = [None] * n_slots
         for group in (active, retired):
             for arm, slot in group.items():
@@ -234,7 +247,7 @@ class Arms:
         if len(self.active) == 1 and arm in self.active:
             raise InvalidValueError("arm", "not be the last one", arm)
 
-    def add(self, arm: Hashable) -> int:
+    def add(self, arm: Arm) -> int:
         """Put a new arm into the lowest free slot, or into one more; return the slot."""
         slot = heapq.heappop(self.free) if self.free else len(self.names)
         if slot == len(self.names):

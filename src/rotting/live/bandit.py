@@ -1,12 +1,13 @@
 """`Bandit`: a policy in a user's program, with named arms that come and go, late rewards, and a state that can be saved."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, Self, overload
 
 from rotting.common.rules import nonnegative_int, positive_int
 from rotting.errors import InvalidTypeError, brief
 from rotting.live.arm_changes import ArmChanges
+from rotting.live.arms import Arm
 from rotting.live.decisions import Decision, Outcome, id_of
 from rotting.live.history import NumberRule, UnknownArms, match_arms, read
 from rotting.live.pages import Page
@@ -26,7 +27,7 @@ def _check_pair(pair: object) -> tuple[object, object]:
     return pair[0], pair[1]
 
 
-class Bandit(ArmChanges):
+class Bandit(ArmChanges[Arm]):
     """A policy that decides live: `decide` returns an arm, and `reward` reports what it paid.
 
         decision = bandit.decide()              # an arm, and an id
@@ -75,7 +76,7 @@ class Bandit(ArmChanges):
     def __init__(
         self,
         policy: Policy,
-        arms: Iterable[Hashable],
+        arms: Iterable[Arm],
         seed: int = 0,
         pending: Literal["shrink", "ignore"] = "shrink",
         max_pending: int = MAX_PENDING,
@@ -83,7 +84,7 @@ class Bandit(ArmChanges):
         super().__init__(Guard(BanditState.new(policy, arms, seed, pending, max_pending)))
 
     @classmethod
-    def holding(cls, guard: Guard, warn: Callable[[str], object] | None = None) -> Self:
+    def holding(cls, guard: Guard[Arm], warn: Callable[[str], object] | None = None) -> Self:
         """Return a bandit that holds an existing state.
 
         Args:
@@ -114,17 +115,17 @@ class Bandit(ArmChanges):
 
     @overload
     def decide(
-        self, arms: Iterable[Hashable] | None = None, count: None = None, *, without: Iterable[Hashable] | None = None
-    ) -> Decision: ...
+        self, arms: Iterable[Arm] | None = None, count: None = None, *, without: Iterable[Arm] | None = None
+    ) -> Decision[Arm]: ...
 
     @overload
     def decide(
-        self, arms: Iterable[Hashable] | None = None, *, count: int, without: Iterable[Hashable] | None = None
-    ) -> tuple[Decision, ...]: ...
+        self, arms: Iterable[Arm] | None = None, *, count: int, without: Iterable[Arm] | None = None
+    ) -> tuple[Decision[Arm], ...]: ...
 
     def decide(
-        self, arms: Iterable[Hashable] | None = None, count: int | None = None, *, without: Iterable[Hashable] | None = None
-    ) -> Decision | tuple[Decision, ...]:
+        self, arms: Iterable[Arm] | None = None, count: int | None = None, *, without: Iterable[Arm] | None = None
+    ) -> Decision[Arm] | tuple[Decision[Arm], ...]:
         """Choose an arm now; report what it paid with `reward`.
 
         With a `count`, choose that many distinct arms for one page, best first, each without the arms before it. Each is a
@@ -146,16 +147,14 @@ class Bandit(ArmChanges):
         guard, state = self._guard, self._state
         if count is None:
             with guard.lock:
-                among = state.arms.slots if arms is without is None else state.arms.available(arms, without)
-                if state.rounds >= state.max_rounds:
-                    state.refuse_round(state.rounds + 1)
+                among = state.arms.available(arms, without)
                 entry, reason = state.decide(among, guard.ids.new(), True)
                 arm = state.arms.names[entry.slot]
             if state.warnings:
                 self._warn()
             return _decision(Decision, (entry.key, arm, entry.round, entry.propensity, reason))
         number = positive_int("count", count)
-        made: list[Decision] = []
+        made: list[Decision[Arm]] = []
         with guard.lock:
             page = Page(self._available_for(number, arms, without), state.pending)
             for _ in range(number):
@@ -167,7 +166,7 @@ class Bandit(ArmChanges):
             self._warn()
         return tuple(made)
 
-    def pull(self, arms: Iterable[Hashable] | None = None, *, without: Iterable[Hashable] | None = None) -> Hashable:
+    def pull(self, arms: Iterable[Arm] | None = None, *, without: Iterable[Arm] | None = None) -> Arm:
         """Return the arm to play now: the simple form of `decide`. Report what it paid with `update`, even if that is 0.
 
         Args:
@@ -176,9 +175,7 @@ class Bandit(ArmChanges):
         """
         state = self._state
         with self._guard.lock:
-            among = state.arms.slots if arms is without is None else state.arms.available(arms, without)
-            if state.rounds >= state.max_rounds:
-                state.refuse_round(state.rounds + 1)
+            among = state.arms.available(arms, without)
             entry, _ = state.decide(among, state.rounds + 1, False)
             arm = state.arms.names[entry.slot]
         if state.warnings:
@@ -198,8 +195,7 @@ class Bandit(ArmChanges):
             id: the decision, or its id.
             reward: a finite number. True and False are refused, since they are rarely meant as a reward.
         """
-        rule, state = self._rewards, self._state
-        value = reward if type(reward) is float and rule.least <= reward <= rule.most else rule.check(reward)
+        value, state = self._rewards.check(reward), self._state
         key = id if type(id) is str else id_of(id)
         with self._guard.lock:
             outcome = state.reward(key, value)
@@ -228,7 +224,7 @@ class Bandit(ArmChanges):
             self._warn()
         return outcomes
 
-    def update(self, arm: Hashable, reward: float) -> None:
+    def update(self, arm: Arm, reward: float) -> None:
         """Learn that `arm` paid `reward`: the simple form of `reward`. **Report rewards of 0, too**.
 
         The reward goes to the oldest decision of the arm that has none. If there is none, it is a round of its own. A retired
@@ -242,8 +238,7 @@ class Bandit(ArmChanges):
             arm: its id.
             reward: a finite number.
         """
-        rule, state = self._rewards, self._state
-        value = reward if type(reward) is float and rule.least <= reward <= rule.most else rule.check(reward)
+        value, state = self._rewards.check(reward), self._state
         with self._guard.lock:
             slot = state.arms.known(arm, retired=True)
             arm, entry = state.arms.names[slot], state.ledger.first(slot)

@@ -17,7 +17,7 @@ from rotting.live.pending_decisions import PendingDecisions
 _explanation: Callable[[type[ArmExplanation], tuple[object, ...]], ArmExplanation] = tuple.__new__
 
 
-class Chosen(NamedTuple):
+class ChosenArm(NamedTuple):
     """An arm that was chosen."""
 
     slot: int
@@ -58,7 +58,7 @@ class Chooser:
             self._with_early, self._versions = self.trial(), versions
         return self._with_early
 
-    def choose(self, t: int, key: int, among: Ints | Complement | Page, explained: bool) -> Chosen:
+    def choose(self, t: int, key: int, among: Ints | Complement | Page, explained: bool) -> ChosenArm:
         """Choose one of the slots `among` in round t; `explained`: with its propensity and the reason."""
         pending = self.pending
         learner = self._learner_with_early() if self.early.number else self.learner
@@ -85,11 +85,11 @@ class Chooser:
             propensity = 1.0 if drawn is None else float(drawn[np.searchsorted(candidates.offered, slot)])
         elif propensity is None and learner.uses_propensity:
             propensity = float(learner.state.propensity[slot])
-        return Chosen(slot, propensity, reason)
+        return ChosenArm(slot, propensity, reason)
 
     def _choose_alone(
         self, learner: Learner, t: int, key: int, among: Ints | Complement, explained: bool, can_hide: bool
-    ) -> Chosen:
+    ) -> ChosenArm:
         """Choose where no arm waits: the policy alone decides."""
         if type(among) is Complement:
             hidden = learner.hide(among.every, among.hidden) if can_hide else None
@@ -106,7 +106,7 @@ class Chooser:
         propensity = self._propensity
         if propensity is None and learner.uses_propensity:
             propensity = float(learner.state.propensity[slot])
-        return Chosen(slot, propensity, reason)
+        return ChosenArm(slot, propensity, reason)
 
     def _repeat_choice(self, learner: Learner, t: int, key: int, offered: Ints | None) -> None:
         """Make a choice of the copy with early rewards in the original, too, if choosing changes the policy's state."""

@@ -1,10 +1,10 @@
 """Decisions of a bandit, their ids, and the outcomes of their rewards."""
 
 import os
-from collections.abc import Hashable
-from typing import Literal, NamedTuple
+from typing import Generic, Literal, NamedTuple
 
 from rotting.errors import InvalidTypeError
+from rotting.live.arms import Arm
 from rotting.live.explanations import ArmExplanation
 
 Outcome = Literal["applied", "duplicate", "conflict", "unknown", "expired"]
@@ -19,7 +19,7 @@ Key = str | int
 """The id of a decision; the number of its round if it was made by `pull`, which returns no id."""
 
 
-class Decision(NamedTuple):
+class Decision(NamedTuple, Generic[Arm]):
     """An arm that was chosen, with the id to report its reward under.
 
     Args:
@@ -41,7 +41,7 @@ class Decision(NamedTuple):
     """
 
     id: str
-    arm: Hashable
+    arm: Arm
     round: int
     propensity: float
     reason: ArmExplanation

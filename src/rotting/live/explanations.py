@@ -1,9 +1,9 @@
 """Explanations: the index, mean, window and width of each arm, which decide whether it is chosen."""
 
-from collections.abc import Hashable
 from typing import NamedTuple
 
-from rotting.display.tables import Column, Table
+from rotting.display.tables import Column, FormattedTable
+from rotting.live.arms import Arm
 
 
 class ArmExplanation(NamedTuple):
@@ -20,7 +20,7 @@ class ArmExplanation(NamedTuple):
     pending: int = 0
 
 
-class Explanation(dict[Hashable, ArmExplanation]):
+class Explanation(dict[Arm, ArmExplanation]):
     """One `ArmExplanation` for each arm, in a dict; printed as a table."""
 
     def __str__(self) -> str:
@@ -29,10 +29,10 @@ class Explanation(dict[Hashable, ArmExplanation]):
     def _repr_html_(self) -> str:
         return self._table()._repr_html_()
 
-    def _table(self) -> Table:
+    def _table(self) -> FormattedTable:
         def number(name: str) -> Column:
             return Column(name, lambda row: f"{row[name]:.6g}")
 
         rows = [{"arm": arm, **explanation._asdict()} for arm, explanation in self.items()]
         columns = (Column("arm", lambda row: repr(row["arm"])), *map(number, ArmExplanation._fields))
-        return Table((), columns, rows)
+        return FormattedTable((), columns, rows)

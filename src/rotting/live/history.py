@@ -1,6 +1,6 @@
 """Reads past rewards in any of the forms that `Bandit.learn` accepts, and checks all of them before any is learned."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from typing import Any, Literal, NamedTuple, get_args
@@ -173,7 +173,7 @@ def _number(name: str, row: int, value: object, rule: NumberRule, is_text: bool)
         raise error.replace(where=_place(row, name)) from None
 
 
-def match_arms(history: History, arms: Arms, unknown: UnknownArms) -> tuple[History, list[Hashable]]:
+def match_arms(history: History, arms: Arms, unknown: UnknownArms) -> tuple[History, list[Any]]:
     """Return the rows to learn, and the arms that must be added first; `unknown` is as for `Bandit.learn`."""
     if unknown not in get_args(UnknownArms):
         raise InvalidValueError("unknown", "be 'refuse', 'add' or 'skip'", unknown)

@@ -16,19 +16,18 @@ from rotting.kernels.binding import bind, slot
 from rotting.kernels.mistakes import is_own_work
 from rotting.kernels.policy_slots import choose, explain, update
 from rotting.live import policy_state as states
-from rotting.live.arms import NOTHING
-from rotting.parts.tournament import MANY, is_played
+from rotting.live.admitted_arms import AdmittedArms
 from rotting.policy import Policy, Reason
 
 FIRST_CAPACITY = 64
 UNKNOWN = Reason(math.nan, math.nan, 0, math.nan)
 """The reason if the policy explains nothing or did not choose."""
 
-Chosen = tuple[int, float, float, int, float]
+SlotAndReason = tuple[int, float, float, int, float]
 """A slot, and its index, mean, window and width: compiled code makes a plain tuple in a tenth of the time of a `Reason`."""
 
 
-def choose_and_explain(p: Any, s: Any, t: int, key: int, arms: Ints) -> Chosen:
+def choose_and_explain(p: Any, s: Any, t: int, key: int, arms: Ints) -> SlotAndReason:
     """Choose an arm and explain it in one call: passing the state to compiled code takes as long as a choice."""
     arm = choose(p, s, t, key, arms)
     reason = explain(p, s, t, arms, arm)
@@ -85,16 +84,13 @@ class Learner:
 
     # Without slots, the first copy would turn the attributes into a dict, and a decision would take 10 % longer.
     __slots__ = (
-        "_admitted",
         "_functions",
-        "_hidden_as",
         "_may_be_full",
         "_params",
         "_propensities_are_trusted",
-        "_ready_for",
+        "admitted",
         "capacity",
         "choice_is_pure",
-        "hidden_slots",
         "is_trusted",
         "n_slots",
         "policy",
@@ -134,12 +130,8 @@ class Learner:
             None if kernel.admit is None else guarded_for(kernel.admit, policy, policy.params, state, arms),
             None if kernel.readmit is None else guarded_for(kernel.readmit, policy, policy.params, state, arms, arms),
         )
-        # A policy with a tournament is told which arms are available (`admit`, `readmit`) before it chooses among them. The
-        # state is ready for `_admitted` without the hidden slots, and an array `_ready_for` stands for these; None: unknown.
-        self._ready_for: Ints | None = None
-        self._admitted: Ints | None = None
-        self.hidden_slots: set[int] = set()
-        self._hidden_as: frozenset[int] | None = NOTHING  # the argument that `hidden_slots` were given as
+        self.admitted = AdmittedArms(self._functions.admit, self._functions.readmit if self.is_trusted else None)
+        """The arms that the state is ready to choose among."""
         self._may_be_full = kernel.enlarge is not None
         self._propensities_are_trusted = kernel.propensities is None or is_own_work(kernel.propensities)
 
@@ -157,7 +149,7 @@ class Learner:
     def copy(self) -> "Learner":
         """Return an independent copy."""
         twin = copy.copy(self)
-        twin.state, twin.hidden_slots = states.copy(self.state), self.hidden_slots.copy()
+        twin.state, twin.admitted = states.copy(self.state), self.admitted.copy()
         return twin
 
     def make_room(self, t: int, rewards: int = 1) -> None:
@@ -186,14 +178,14 @@ class Learner:
         """Return the slot that the policy chooses in round t. The caller must not change the array `arms` afterwards."""
         if t > self.capacity or self.updates >= self.capacity:
             self.make_room(t)
-        if arms is not self._ready_for:
-            self._admit(arms)
+        if arms is not self.admitted.ready_for:
+            self.admitted.admit(self._params, self.state, self.n_slots, arms)
         slot = self._functions.choose(self._params, self.state, t, key, arms)
         if not self.is_trusted:
             check_choice(self.policy, slot, arms)
         return int(slot)
 
-    def choose_and_explain(self, t: int, key: int, arms: Ints) -> Chosen:
+    def choose_and_explain(self, t: int, key: int, arms: Ints) -> SlotAndReason:
         """Return the slot that `choose` returns, with the reason."""
         both = self._functions.choose_and_explain
         if both is None:
@@ -201,12 +193,9 @@ class Learner:
             return slot, *self.explain(t, arms, slot)
         if t > self.capacity or self.updates >= self.capacity:
             self.make_room(t)
-        if arms is not self._ready_for:
-            self._admit(arms)
+        if arms is not self.admitted.ready_for:
+            self.admitted.admit(self._params, self.state, self.n_slots, arms)
         return both(self._params, self.state, t, key, arms)  # type: ignore[no-any-return]
-
-    def _can_hide(self, left: int) -> bool:
-        return self._functions.readmit is not None and self.is_trusted and left >= MANY and is_played(self.state)
 
     def hide(self, arms: Ints, hidden: frozenset[int]) -> Ints | None:
         """Return an array that stands for `arms` without the `hidden` ones in the next choice; None if that is not possible.
@@ -214,46 +203,14 @@ class Learner:
         Only the length of the array counts: the policy's tournament knows which arms are hidden. So no arm is listed, which
         would take time for every arm.
         """
-        left = arms.size - len(hidden)
-        if not self._can_hide(left):
-            return None
-        if self._ready_for is None or arms is not self._admitted or hidden is not self._hidden_as:
-            self._admit(arms, hidden)
-            self._ready_for = arms[:left]
-        return self._ready_for
+        return self.admitted.hide(self._params, self.state, self.n_slots, arms, hidden)
 
     def change_hidden(self, shown: list[int], hidden: list[int]) -> Ints | None:
         """Show some slots of the last `hide` again and hide others; return an array as `hide` does.
 
         Since then, nothing may have been called but `change_hidden` and choices from the arrays that were returned.
         """
-        arms = self._admitted
-        if arms is None or self._ready_for is None:
-            return None
-        left = arms.size - len(self.hidden_slots) + len(shown) - len(hidden)
-        if not self._can_hide(left):
-            self._ready_for = None
-            return None
-        if shown or hidden:
-            self._functions.readmit(self._params, self.state, np.array(shown, np.int64), np.array(hidden, np.int64))  # type: ignore[misc]
-            self.hidden_slots.difference_update(shown)
-            self.hidden_slots.update(hidden)
-            self._ready_for, self._hidden_as = arms[:left], None
-        return self._ready_for
-
-    def _admit(self, arms: Ints, hidden: frozenset[int] = NOTHING) -> None:
-        """Make the state ready for a choice among these arms without the hidden ones."""
-        admit, readmit, before = self._functions.admit, self._functions.readmit, self.hidden_slots
-        if admit is not None and self.n_slots >= MANY:
-            if arms.size < MANY:
-                return  # the policy compares so few arms one by one, without its tournament
-            if readmit is None or self._ready_for is None or arms is not self._admitted:
-                admit(self._params, self.state, arms)
-                before = set()
-            if readmit is not None and hidden != before:
-                changes = (np.fromiter(each, np.int64, len(each)) for each in (before - hidden, hidden - before))
-                readmit(self._params, self.state, *changes)
-        self._ready_for, self._admitted, self.hidden_slots, self._hidden_as = arms, arms, set(hidden), hidden
+        return self.admitted.change_hidden(self._params, self.state, shown, hidden)
 
     def call(self, function: Callable[..., Any], t: int, *more: object) -> Any:
         """Call a compiled function that takes the policy's parameters, its state and the round first."""
@@ -342,4 +299,4 @@ class Learner:
         """Reset a slot, as if its arm had never been pulled."""
         states.forget_arm(self.policy, self.state, slot, self.capacity)
         self.version += 1
-        self._ready_for = None  # the slot is as in a new state, where every arm is admitted
+        self.admitted.reset()  # the slot is as in a new state, where every arm is admitted

@@ -9,10 +9,11 @@ the child. Nor can a recorded bandit (`rotting.open`), which belongs to the proc
 import os
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 from weakref import WeakSet
 
 from rotting.errors import StoreFailedError
+from rotting.live.arms import Arm
 from rotting.live.decisions import Ids
 from rotting.live.events import Listener
 from rotting.live.state import BanditState
@@ -76,7 +77,7 @@ class ShutLock:
         pass
 
 
-class Guard:
+class Guard(Generic[Arm]):
     """Lets one thread at a time use a state, and gives a forked child its own lock, ids and random numbers.
 
     Args:
@@ -84,7 +85,7 @@ class Guard:
         listener: called with the events of each change before the lock is released; None if they are not recorded.
     """
 
-    def __init__(self, state: BanditState, listener: Listener | None = None) -> None:
+    def __init__(self, state: BanditState[Arm], listener: Listener | None = None) -> None:
         self.state = state
         self._recording = None if listener is None else RecordingLock(state, listener)
         self.lock: AbstractContextManager[Any] = self._recording or threading.RLock()

@@ -39,7 +39,7 @@ def _digest(data: dict[str, Any]) -> str:
     return found.hexdigest()
 
 
-class Parts(NamedTuple):
+class StateParts(NamedTuple):
     """Copies of all parts of a `BanditState`. Making them is fast and needs the lock; writing them is slow and needs none."""
 
     fields: dict[str, Any]  # JSON of everything short
@@ -52,7 +52,7 @@ class Parts(NamedTuple):
     closed: ClosedDecisions
 
     @classmethod
-    def of(cls, state: BanditState) -> "Parts":
+    def of(cls, state: BanditState) -> "StateParts":
         """Return copies of the parts of a state."""
         pending, ledger = state.pending, state.ledger
         fields = {
@@ -104,7 +104,7 @@ class Parts(NamedTuple):
 
 
 def restore(saved: Any) -> BanditState:
-    """Return the state that `Parts.to_json` wrote, in this version or an earlier one."""
+    """Return the state that `StateParts.to_json` wrote, in this version or an earlier one."""
     data = _checked(saved)
     active: dict[Hashable, int] = {}
     retired: dict[Hashable, int] = {}

@@ -6,7 +6,7 @@ the bandits of `rotting.store` with a log of the events.
 
 import sys
 from collections.abc import Hashable, Iterable
-from typing import Literal, NamedTuple, NoReturn
+from typing import Generic, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import nonnegative_int, positive_int
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
-from rotting.live.arms import Arms, Complement, restore_arm
+from rotting.live.arms import Arm, Arms, Complement, restore_arm
 from rotting.live.choosing import Chooser
 from rotting.live.decisions import Key, Outcome
 from rotting.live.events import Event, check_event, learned_many
@@ -50,7 +50,7 @@ class Redecision(NamedTuple):
         return self.recorded != self.chosen
 
 
-class BanditState:
+class BanditState(Generic[Arm]):
     """The policy, its arms, what it learned, and the decisions without a reward.
 
     Each method that changes the state is named after the verb of `Bandit`. It appends an event (see `rotting.live.events`) to
@@ -60,7 +60,14 @@ class BanditState:
     """
 
     def __init__(
-        self, learner: Learner, pending_rule: PendingRule, arms: Arms, key: int, rounds: int, ledger: Ledger, orphans: Orphans
+        self,
+        learner: Learner,
+        pending_rule: PendingRule,
+        arms: Arms[Arm],
+        key: int,
+        rounds: int,
+        ledger: Ledger,
+        orphans: Orphans,
     ) -> None:
         self.policy, self.learner, self.pending_rule = learner.policy, learner, pending_rule
         self.arms, self.key, self.rounds, self.ledger, self.orphans = arms, key, rounds, ledger, orphans
@@ -78,11 +85,11 @@ class BanditState:
     def new(
         cls,
         policy: Policy,
-        arms: Iterable[Hashable],
+        arms: Iterable[Arm],
         seed: int = 0,
         pending: PendingRule = "shrink",
         max_pending: int = MAX_PENDING,
-    ) -> "BanditState":
+    ) -> "BanditState[Arm]":
         """Return the state before the first event; the arguments are those of `Bandit`."""
         check_learner(policy)
         if pending not in ("shrink", "ignore"):
@@ -160,6 +167,8 @@ class BanditState:
     def decide(self, among: Ints | Complement | Page, key: Key, explained: bool) -> tuple[Entry, ArmExplanation | None]:
         """Choose one of the slots `among`; `explained`: with its propensity and the reason."""
         ledger, t = self.ledger, self.rounds + 1
+        if t > self.max_rounds:
+            self.refuse_round(t)
         if len(ledger.entries) >= ledger.max_pending:
             self._expire_oldest(among if type(among) is Page else None)
         slot, propensity, reason = self.chooser.choose(t, self.key, among, explained)
@@ -288,7 +297,7 @@ class BanditState:
         if self.events is not None:
             self.events.append({"event": event, **more})
 
-    def add(self, arm: Hashable, prior: tuple[float, int] | None) -> None:
+    def add(self, arm: Arm, prior: tuple[float, int] | None) -> None:
         """Add an arm; the prior is a mean and a weight."""
         if arm in self.arms.retired:
             self._forget(arm)  # part of adding, without an event of its own

@@ -1,26 +1,26 @@
 """The methods of a bandit that change nothing."""
 
 import warnings
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import positive_int
 from rotting.errors import InvalidValueError, RewardsWarning
-from rotting.live.arms import Complement, to_slots
+from rotting.live.arms import Arm, Complement, to_slots
 from rotting.live.decisions import Decision
 from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.live.preview import Preview
 from rotting.live.processes import Guard
 from rotting.live.reward_rule import RewardRule
-from rotting.live.saved_state import Parts
+from rotting.live.saved_state import StateParts
 from rotting.policy import Policy
 
 
-class BanditView:
+class BanditView(Generic[Arm]):
     """The methods of a bandit that only read its state. They may be called from several threads.
 
     Args:
@@ -28,7 +28,7 @@ class BanditView:
         warn: called with each warning, after the lock is released; by default they are Python warnings.
     """
 
-    def __init__(self, guard: Guard, warn: Callable[[str], object] | None = None) -> None:
+    def __init__(self, guard: Guard[Arm], warn: Callable[[str], object] | None = None) -> None:
         self._guard, self._state, self._warn_with = guard, guard.state, warn
         self._rewards = RewardRule(guard.state.policy)
 
@@ -38,7 +38,7 @@ class BanditView:
         return self._state.policy
 
     @property
-    def arms(self) -> tuple[Hashable, ...]:
+    def arms(self) -> tuple[Arm, ...]:
         """The arms that may be chosen, in the order of their slots."""
         arms = self._state.arms
         return tuple(arms.names[slot] for slot in arms.slots)
@@ -67,9 +67,7 @@ class BanditView:
                 else:
                     self._warn_with(message)
 
-    def _available_for(
-        self, count: int, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None
-    ) -> Ints | Complement:
+    def _available_for(self, count: int, arms: Iterable[Arm] | None, without: Iterable[Arm] | None) -> Ints | Complement:
         """Return the slots to choose from, or raise an error if they do not suffice for `count` decisions."""
         state = self._state
         among = state.arms.available(arms, without)
@@ -82,8 +80,8 @@ class BanditView:
         return among
 
     def preview(
-        self, arms: Iterable[Hashable] | None = None, count: int = 1, *, without: Iterable[Hashable] | None = None
-    ) -> tuple[Decision, ...]:
+        self, arms: Iterable[Arm] | None = None, count: int = 1, *, without: Iterable[Arm] | None = None
+    ) -> tuple[Decision[Arm], ...]:
         """Return the decisions that `decide` would make now, without making them. Their ids are "".
 
         The preview is exact as long as nothing else happens to the bandit, even for a policy that draws, and even if
@@ -114,7 +112,7 @@ class BanditView:
             copies = Preview(state.chooser.copy(), state.key, state.rounds, names, free, expiries)
         return copies.decisions(among, number)
 
-    def propensities(self, arms: Iterable[Hashable] | None = None) -> dict[Hashable, float]:
+    def propensities(self, arms: Iterable[Arm] | None = None) -> dict[Arm, float]:
         """Return the probability with which the next decision would choose each arm.
 
         To log the propensity of a decision, use `Decision.propensity`: between two calls, another thread may decide.
@@ -135,7 +133,7 @@ class BanditView:
         out = pending.probabilities(trial, t, state.key, available)
         return dict(zip(names, out.tolist(), strict=True))
 
-    def explain(self) -> Explanation:
+    def explain(self) -> Explanation[Arm]:
         """Return the index, mean, window, width, rewards and pending decisions of each arm, for the next decision.
 
         The index is the policy's own. Without pending decisions, the arm with the largest index is chosen next. With
@@ -153,7 +151,7 @@ class BanditView:
             slots, t = state.arms.slots, state.rounds + 1
             trial, pending = state.chooser.trial(), state.pending  # a copy, since explaining may change the state
             rows = [(state.arms.names[i], int(i), pending.rewards[i], pending.pending[i]) for i in slots]
-        explanation = Explanation()
+        explanation: Explanation[Arm] = Explanation()
         for arm, slot, *counts in rows:
             index, mean, window, width = trial.explain(t, slots, slot)
             explanation[arm] = ArmExplanation(float(index), float(mean), int(window), float(width), *counts)
@@ -179,5 +177,5 @@ class BanditView:
     def get_state(self) -> dict[str, Any]:
         """Return the policy, the arms, the statistics, the decisions and the randomness as JSON-able data, for `from_state`."""
         with self._guard.lock:
-            parts = Parts.of(self._state)
+            parts = StateParts.of(self._state)
         return parts.to_json()

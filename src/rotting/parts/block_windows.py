@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.kernels.binding import Parts
+from rotting.kernels.binding import Bindings
 from rotting.parts.confidence import window_width
 from rotting.parts.first_pulls import pulled
 from rotting.parts.lazy_choice import arm_scale, line, search
@@ -96,5 +96,5 @@ def _was_pulled(s: Any, i: int) -> bool:
     return bool(s.history.pulls[i] > 0)
 
 
-BLOCK_WINDOWS: Parts = {pulled: _was_pulled, line: _line, search: _search}
+BLOCK_WINDOWS: Bindings = {pulled: _was_pulled, line: _line, search: _search}
 """Binds `largest_index` to the windows of the fields `history` and `lines` of the state."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.kernels.binding import Parts
+from rotting.kernels.binding import Bindings
 from rotting.kernels.elementary import ceil
 from rotting.kernels.exact_sums import add, difference
 from rotting.parts.confidence import window_width
@@ -162,10 +162,10 @@ def _lower_floor(s: Any, i: int, j: int) -> None:
     s.floor[i] = min(s.floor[i], s.grid.mean[i, j] + s.tournament.level[0] / s.grid.root[j])
 
 
-DELAYED_WINDOWS: Parts = {pulled: _pulled, line: _line, search: _search_all}
+DELAYED_WINDOWS: Bindings = {pulled: _pulled, line: _line, search: _search_all}
 """Binds `largest_index` to the windows of the fields `grid` and `line` of the state."""
 
-DELAYED_LINES: Parts = {
+DELAYED_LINES: Bindings = {
     **DELAYED_WINDOWS,
     search: _search,
     intercept: _intercept,

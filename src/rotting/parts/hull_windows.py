@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.kernels.binding import Parts
+from rotting.kernels.binding import Bindings
 from rotting.parts.confidence import window_width
 from rotting.parts.first_pulls import pulled
 from rotting.parts.hull import SLACK, push, top, window_mean
@@ -188,5 +188,5 @@ def _root(s: Any, i: int) -> float:
     return float(s.lines.root[i])
 
 
-HULL_WINDOWS: Parts = {pulled: was_pulled, line: _line, search: _search, intercept: _intercept, root: _root}
+HULL_WINDOWS: Bindings = {pulled: was_pulled, line: _line, search: _search, intercept: _intercept, root: _root}
 """Binds `largest_index_by_tournament` to the windows of the fields `hull` and `lines` of the state."""

@@ -72,11 +72,6 @@ def is_given(p: Any) -> bool:
     return not is_estimated(p)
 
 
-def is_never_estimated(p: Any) -> bool:
-    """Return False: bound to `is_estimated` by a policy without such a sigma."""
-    return False
-
-
 def given_sigma(p: Any) -> float:
     """Return the sigma that was given, or 1 if it is estimated: then `scale_of` is the estimate."""
     return 1.0 if is_estimated(p) else float(p.sigma)

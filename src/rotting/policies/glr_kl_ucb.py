@@ -6,7 +6,7 @@ from typing import Literal, Self, Unpack
 from rotting.common.rules import FINITE, INDEX, NONNEGATIVE, PROBABILITY, positive_int
 from rotting.kernels.elementary import log
 from rotting.parts.divergences import kl_bernoulli, kl_bernoulli_upper
-from rotting.parts.noise_scale import is_estimated, is_never_estimated
+from rotting.parts.noise_scale import is_estimated
 from rotting.parts.restarts import RESTART
 from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range, to_unit
 from rotting.policies import glr_ucb
@@ -105,6 +105,11 @@ def practical(n: int, delta: float) -> float:
 
 def sample(p: Params, reward: float) -> float:
     return to_unit(p.low, p.high, reward)
+
+
+def is_never_estimated(p: Params) -> bool:
+    """Return False: the policy has no sigma."""
+    return False
 
 
 GLRKLUCB.kernel = glr_kernel(

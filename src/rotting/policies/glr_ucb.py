@@ -7,7 +7,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import INDEX, NONNEGATIVE, PROBABILITY, SCALE, option, positive_int
-from rotting.kernels.binding import Parts, bind_all
+from rotting.kernels.binding import Bindings, bind_all
 from rotting.kernels.elementary import floor, log
 from rotting.parts.divergences import KIND, exploration, kl_gaussian
 from rotting.parts.divergences import upper as kl_upper
@@ -245,7 +245,7 @@ def enlarge(p: Params, s: State, capacity: int) -> State:
     return State(upper, lower, s.noise, s.least, s.restart, s.epoch, s.presence, full=np.zeros(1, np.int64))
 
 
-def glr_kernel(replaced: Parts) -> Kernel:
+def glr_kernel(replaced: Bindings) -> Kernel:
     """Return the kernel of GLR-UCB with other functions in the place of some of this module's.
 
     Args:

@@ -8,7 +8,7 @@ from string import ascii_lowercase
 from typing import Generic, TypeVar
 
 from rotting.common.statistics import GROUPS, LEVEL, Interval, NoInterval, t_critical
-from rotting.display.tables import Column, Table
+from rotting.display.tables import Column, FormattedTable
 
 
 class Verdict(StrEnum):
@@ -351,7 +351,7 @@ def stands(claim: Claim, standing_ids: frozenset[str]) -> bool | None:
     return claim.id in standing_ids if claim.is_decided else None
 
 
-def claims_table(claims: Sequence[Claim], shown: tuple[str, ...] = IN_FULL) -> Table:
+def claims_table(claims: Sequence[Claim], shown: tuple[str, ...] = IN_FULL) -> FormattedTable:
     """Return claims as a table. Letters after the verdicts refer to the reasons below the table.
 
     Args:
@@ -382,4 +382,4 @@ def claims_table(claims: Sequence[Claim], shown: tuple[str, ...] = IN_FULL) -> T
         for claim in claims
     ]
     notes = tuple(f"({letter}) {reason}" for reason, letter in letters.items())
-    return Table(lines, tuple(COLUMNS[name] for name in shown), rows, left=len(shown), notes=notes)
+    return FormattedTable(lines, tuple(COLUMNS[name] for name in shown), rows, left=len(shown), notes=notes)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rotting.display.figures import Figure
-from rotting.display.tables import Table
+from rotting.display.tables import FormattedTable
 from rotting.report.claims import Claim
 
 
@@ -25,7 +25,7 @@ class Findings:
 
     paragraphs: tuple[str, ...]
     figures: tuple[Figure, ...] = ()
-    tables: Mapping[str, Table] = field(default_factory=dict)
+    tables: Mapping[str, FormattedTable] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
     covers: Mapping[str, str] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from rotting.common.curve_styles import COLOURS
 from rotting.display.figures import Figure
-from rotting.display.tables import Column, Table
+from rotting.display.tables import Column, FormattedTable
 from rotting.errors import MissingExtraError
 from rotting.report.about import About, day_text
 from rotting.report.charts import chart_data, legend, panel_text
@@ -380,7 +380,7 @@ def _figure(section: str, figure: Figure, level: int = 3) -> str:
 # --- Tables --------------------------------------------------------------------------------------------------
 
 
-def _table(section: str, name: str, table: Table) -> str:
+def _table(section: str, name: str, table: FormattedTable) -> str:
     label = escape(f"{section}-{name}-lines")
     first, *others = table.lines or (name.replace("-", " "),)
     more = "".join(f"<p>{escape(line)}</p>" for line in others)

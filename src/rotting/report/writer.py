@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rotting.display.pictures import picture_bytes
 from rotting.display.plots import draw_figure
-from rotting.display.tables import Table
+from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidValueError, PathExistsError
 from rotting.report.about import About
 from rotting.report.claims import claims_table, standing, stands
@@ -111,7 +111,7 @@ def _claims_files(sections: Sequence[Section]) -> dict[str, Maker]:
     return _table_files("claims", table, rows)
 
 
-def _table_files(name: str, table: Table, rows: Sequence[Mapping[str, Any]]) -> dict[str, Maker]:
+def _table_files(name: str, table: FormattedTable, rows: Sequence[Mapping[str, Any]]) -> dict[str, Maker]:
     return {
         f"{name}.csv": partial(csv_bytes, rows),
         f"{name}.parquet": partial(parquet_bytes, rows),

@@ -5,7 +5,7 @@ import math
 import time
 from functools import lru_cache
 
-from rotting.service.problem_documents import broken_rule
+from rotting.service.problem_documents import ProblemError, broken_rule
 from rotting.service.rates import Rates
 from rotting.service.requests import Request
 from rotting.service.routes import Route
@@ -63,8 +63,8 @@ class Admission:
         if self._rates is not None and route.scope is not None:
             wait = self._rates.wait(caller, time.monotonic())
             if wait > 0.0:
-                got, seconds = f"one {wait:.3g} s too early", str(min(60, math.ceil(wait)))
-                raise broken_rule("too-many-requests", "requests", "be fewer", got=got, retry_after=seconds)
+                reason = f"too many requests: the next one is accepted in {wait:.3g} s"
+                raise ProblemError("too-many-requests", reason, retry_after=str(min(60, math.ceil(wait))))
 
     def still_admits(self, request: Request) -> bool:
         """Return whether the token of a request that was admitted is still valid."""
@@ -76,8 +76,7 @@ class Admission:
         if holder is not None:
             return holder
         if header is not None and self._wrong.wait(request.peer, time.monotonic()) > 0.0:
-            got = "too many from this address"
-            raise broken_rule("too-many-requests", "wrong tokens", "be few", got=got, retry_after="1")
+            raise ProblemError("too-many-requests", "this address has sent too many unknown tokens", retry_after="1")
         got, rule = "no token" if header is None else "an unknown one", "be Bearer and a token of this service"
         raise broken_rule("unauthorized", "Authorization", rule, got=got, www_authenticate="Bearer")
 

@@ -25,9 +25,10 @@ from rotting.service.decision_handlers import DecisionHandlers
 from rotting.service.decoding import BodyDecoder, decode_query
 from rotting.service.event_stream import EventStreams
 from rotting.service.metrics import Metrics
-from rotting.service.problem_documents import broken_rule
+from rotting.service.problem_documents import ProblemError, broken_rule
 from rotting.service.read_handlers import ReadHandlers
 from rotting.service.requests import ByteBudget, Receive, Request, Response, Scope, Send
+from rotting.service.routes import Operation
 from rotting.service.tokens import TokenFile
 from rotting.service.transport import Transport
 from rotting.store.host import Host
@@ -38,6 +39,32 @@ _log = logging.getLogger("rotting.service")
 _TICK = 0.5  # seconds between two checks of deadlines, the token file and the access log
 _STALLED = 5.0  # seconds after which a batch that is still being written makes the service not ready
 _MEMORY = 256 << 20  # bytes of request bodies, and as many of large responses, at the same time
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def _handlers(bandits: BanditHandlers, decisions: DecisionHandlers, readers: ReadHandlers) -> dict[Operation, Handler]:
+    return {
+        "list_bandits": bandits.list_bandits,
+        "make_bandit": bandits.make_bandit,
+        "show_bandit": bandits.show_bandit,
+        "archive": bandits.archive,
+        "put_arm": bandits.put_arm,
+        "delete_arm": bandits.delete_arm,
+        "decide": decisions.decide,
+        "reward": decisions.reward,
+        "cancel": decisions.cancel,
+        "expire": decisions.expire,
+        "explain": readers.explain,
+        "show_history": readers.show_history,
+        "list_arms": readers.list_arms,
+        "read_log": readers.read_log,
+        "live": readers.live,
+        "ready": readers.ready,
+        "show_metrics": readers.show_metrics,
+        "show_openapi": readers.show_openapi,
+        "show_page": readers.show_page,
+    }
 
 
 class Application:
@@ -89,10 +116,8 @@ class Application:
         )
         decisions = DecisionHandlers(self._bandits, self._metrics)
         self._readers = ReadHandlers(self._bandits, self._metrics, decisions.latest, self._check_ready, self._read_gauges)
-        groups, names = (BanditHandlers(self._bandits), decisions, self._readers), {each.handler for each in routes.ALL}
-        self._handlers: dict[str, Callable[[Request], Awaitable[Response]]] = {
-            name: getattr(group, name) for name in names for group in groups if hasattr(group, name)
-        }
+        self.handlers = _handlers(BanditHandlers(self._bandits), decisions, self._readers)
+        """The function that responds to each operation, except to "watch", which responds with a stream."""
         self._committer: Committer
         self._ticking: asyncio.Task[None]
 
@@ -152,9 +177,9 @@ class Application:
         if self.host.trouble is not None:
             raise self.host.trouble.with_traceback(None)
         if self._committer.stalled > _STALLED:
-            raise broken_rule("store-failed", "a write", f"end within {_STALLED:g} s", got="one that is still running")
+            raise ProblemError("store-failed", f"a write to the store has been running for more than {_STALLED:g} s")
         if self._stopping.is_set():
-            raise broken_rule("stopping", "the service", "be running", got="a signal to end")
+            raise ProblemError("stopping", "the service is shutting down")
 
     def _read_gauges(self) -> dict[str, float]:
         own = {"requests_running": float(self._transport.running), "commit_stalled_seconds": self._committer.stalled}
@@ -206,12 +231,12 @@ class Application:
             if route.needs_body:
                 raise broken_rule("malformed-json", "body", "be JSON", got="nothing")
             request.body = route.body()
-        if route.handler == "watch":
+        if route.operation == "watch":
             await self._streams.stream(request, send)
             return None
         if route.writes and self.host.trouble is not None:
             raise self.host.trouble.with_traceback(None)
-        response = await self._handlers[route.handler](request)
+        response = await self.handlers[route.operation](request)
         if route.writes:
             await self._committer.commit()
         return response

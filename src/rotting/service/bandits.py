@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from rotting.errors import RottingError, StoreError
-from rotting.live.saved_state import Parts
+from rotting.live.saved_state import StateParts
 from rotting.policy import Policy
 from rotting.service.compiling import CompileReport
 from rotting.service.problem_documents import broken_rule
@@ -212,7 +212,7 @@ class Bandits:
     async def _save(self, hosted: Hosted) -> None:
         try:
             number, parts = await self.change(
-                hosted, lambda: (hosted.last_number, Parts.of(hosted.state)), heavy=True, archived=True
+                hosted, lambda: (hosted.last_number, StateParts.of(hosted.state)), heavy=True, archived=True
             )
             await self.commit()  # a state must not be saved before its events
             await self._saver.run(lambda: self.host.save_snapshot(hosted, number, parts))

@@ -17,7 +17,7 @@ _PAUSE = 0.2  # seconds between two deliveries to one reader
 _SILENCE = 10.0  # seconds without an event, after which a comment keeps the connection open
 
 
-class _Event:
+class _PublishedEvent:
     """An event that was written. It is encoded when the first reader gets it."""
 
     __slots__ = ("_frame", "_payload", "name", "number")
@@ -43,7 +43,7 @@ class Broadcast:
 
     def __init__(self) -> None:
         self.readers: set[Reader] = set()
-        self._events: deque[_Event] = deque(maxlen=_KEPT)
+        self._events: deque[_PublishedEvent] = deque(maxlen=_KEPT)
         self._published: Counter[str | None] = Counter()  # events so far: of each bandit, and of all (None)
 
     def add_reader(self, bandit: str | None) -> "Reader":
@@ -57,7 +57,7 @@ class Broadcast:
         if not self.readers:
             return
         for number, (name, payload) in enumerate(batch.events, batch.first):
-            self._events.append(_Event(number, name, payload))
+            self._events.append(_PublishedEvent(number, name, payload))
         self._published[None] += len(batch.events)
         self._published.update(name for name, _ in batch.events)
         for reader in self.readers:
@@ -72,7 +72,7 @@ class Broadcast:
         """The number of the last event that was published; 0 before the first."""
         return self._events[-1].number if self._events else 0
 
-    def events_after(self, number: int, bandit: str | None) -> list[_Event]:
+    def events_after(self, number: int, bandit: str | None) -> list[_PublishedEvent]:
         """Return the kept events with higher numbers, of one bandit or of all."""
         found = []
         for event in reversed(self._events):

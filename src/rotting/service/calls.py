@@ -15,8 +15,8 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.live.decisions import Decision, Outcome, id_of
 from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.policy import Policy
-from rotting.service.retries import Call, Request, field
-from rotting.store.protocol import Event
+from rotting.service.retries import Call, ClientRequest, field
+from rotting.store.protocol import StoredEvent
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -72,7 +72,7 @@ def _call(method: str, path: str, parse: Callable[[Any], T | Call[T]], body: Any
             "the request", "hold only what JSON can carry", body, got="NaN, an infinite number or a loop"
         ) from None
     headers = {} if content is None else {"Content-Type": "application/json"}
-    return Call(Request(method, f"{path}?{_encode_query(query)}" if query else path, content, headers), parse)
+    return Call(ClientRequest(method, f"{path}?{_encode_query(query)}" if query else path, content, headers), parse)
 
 
 def _encode_query(query: dict[str, Any]) -> str:
@@ -341,16 +341,16 @@ class BanditMethods:
         return _call("GET", self._path("explain"), _parse_explanation)
 
     @method
-    def log(self, after: int = 0, limit: int = 1_000) -> Call[list[Event]]:
+    def log(self, after: int = 0, limit: int = 1_000) -> Call[list[StoredEvent]]:
         """Return events in order, starting after event number `after`.
 
         To read them all, pass the number of the last event as `after` until the list is empty.
         """
 
-        def event(data: Any) -> Event:
-            return Event(field(data, "number", int), field(data, "epoch", int), self._name, field(data, "payload", dict))
+        def event(data: Any) -> StoredEvent:
+            return StoredEvent(field(data, "number", int), field(data, "epoch", int), self._name, field(data, "payload", dict))
 
-        def parse(data: Any) -> list[Event]:
+        def parse(data: Any) -> list[StoredEvent]:
             return [event(each) for each in field(data, "events", list)]
 
         return _call("GET", self._path("log"), parse, after=after, limit=limit)

@@ -18,7 +18,17 @@ from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraErro
 from rotting.live.decisions import Decision
 from rotting.service import retries
 from rotting.service.calls import Awaited, BanditMethods, Blocking, ServiceMethods
-from rotting.service.retries import Call, CleanUp, Interrupted, Limits, NoResponse, Response, Send, Step, StepResult
+from rotting.service.retries import (
+    Call,
+    CleanUp,
+    ClientResponse,
+    Interrupted,
+    NoResponse,
+    RetryLimits,
+    SendRequest,
+    Step,
+    StepResult,
+)
 
 try:
     import httpx
@@ -30,8 +40,8 @@ Names = Iterable[str] | None
 """Names of arms."""
 HTTP = TypeVar("HTTP", httpx.Client, httpx.AsyncClient)
 
-_BLOCKING_CLEANUP = Limits(timeout=1.0, retries=0, deadline=1.0)  # the caller waits for it
-_BACKGROUND_CLEANUP = Limits(timeout=5.0, retries=3, deadline=10.0)
+_BLOCKING_CLEANUP = RetryLimits(timeout=1.0, retries=0, deadline=1.0)  # the caller waits for it
+_BACKGROUND_CLEANUP = RetryLimits(timeout=5.0, retries=3, deadline=10.0)
 _CLOSING = 5.0  # seconds that `AsyncClient.close` waits for cleanups
 
 
@@ -125,9 +135,9 @@ def _is_address(url: str) -> bool:
         return False
 
 
-def _limits(timeout: object, retries: object, deadline: object) -> Limits:
+def _limits(timeout: object, retries: object, deadline: object) -> RetryLimits:
     seconds = None if deadline is None else positive("deadline", deadline)
-    return Limits(positive("timeout", timeout), nonnegative_int("retries", retries), seconds)
+    return RetryLimits(positive("timeout", timeout), nonnegative_int("retries", retries), seconds)
 
 
 def _no_cookies() -> CookieJar:
@@ -252,7 +262,7 @@ class Client(ServiceMethods, Blocking):
     def _send(self, call: Call[T]) -> T:
         return self._make(call, self._limits)
 
-    def _make(self, call: Call[T], limits: Limits) -> T:
+    def _make(self, call: Call[T], limits: RetryLimits) -> T:
         steps = retries.send_with_retries(call, limits)
         step_result: StepResult = None
         while True:
@@ -270,14 +280,14 @@ class Client(ServiceMethods, Blocking):
             return None
         progress = _Progress()
         try:
-            if isinstance(step, Send):
+            if isinstance(step, SendRequest):
                 return self._exchange(step, progress)
             time.sleep(step.seconds)
         except BaseException as error:  # noqa: BLE001 - `send_with_retries` raises it again, after the cleanup
             return Interrupted(error, progress.sent)
         return None
 
-    def _exchange(self, step: Send, progress: _Progress) -> Response | NoResponse:
+    def _exchange(self, step: SendRequest, progress: _Progress) -> ClientResponse | NoResponse:
         """Send a request, and read the response."""
         method, path, content, headers = step.request
         http, end = self._connections.current(), time.monotonic() + step.timeout
@@ -293,7 +303,7 @@ class Client(ServiceMethods, Blocking):
                         break
                     if time.monotonic() > end:
                         return progress.timed_out(step.timeout)
-                return Response(response.status_code, bytes(body), dict(response.headers))
+                return ClientResponse(response.status_code, bytes(body), dict(response.headers))
         except _FAILURES as error:
             return progress.failed(error)
 
@@ -351,7 +361,7 @@ class AsyncClient(ServiceMethods, Awaited):
     async def _send(self, call: Call[T]) -> T:
         return await self._make(call, self._limits)
 
-    async def _make(self, call: Call[T], limits: Limits) -> T:
+    async def _make(self, call: Call[T], limits: RetryLimits) -> T:
         steps = retries.send_with_retries(call, limits)
         step_result: StepResult = None
         while True:
@@ -368,14 +378,14 @@ class AsyncClient(ServiceMethods, Awaited):
             return None
         progress = _Progress()
         try:
-            if isinstance(step, Send):
+            if isinstance(step, SendRequest):
                 return await self._exchange(step, progress)
             await asyncio.sleep(step.seconds)
         except BaseException as error:  # noqa: BLE001 - `send_with_retries` raises it again, after the cleanup has started
             return Interrupted(error, progress.sent)
         return None
 
-    async def _exchange(self, step: Send, progress: _Progress) -> Response | NoResponse:
+    async def _exchange(self, step: SendRequest, progress: _Progress) -> ClientResponse | NoResponse:
         """Send a request, and read the response."""
         method, path, content, headers = step.request
         http, extensions = self._connections.current(asyncio.get_running_loop()), {"trace": progress.async_trace}
@@ -389,7 +399,7 @@ class AsyncClient(ServiceMethods, Awaited):
                     body += part
                     if len(body) > retries.MAX_CONTENT:
                         break
-                return Response(response.status_code, bytes(body), dict(response.headers))
+                return ClientResponse(response.status_code, bytes(body), dict(response.headers))
         except TimeoutError:
             return progress.timed_out(step.timeout)
         except _FAILURES as error:

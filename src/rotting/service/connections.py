@@ -30,7 +30,7 @@ _SENT_AT_ONCE = 16_384  # bytes: a smaller part of a response waits for the next
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-class Limits(NamedTuple):
+class ConnectionLimits(NamedTuple):
     """Limits on connections."""
 
     connections: int = 1_024  # at the same time
@@ -55,7 +55,7 @@ def parse_networks(addresses: Iterable[str]) -> tuple[Network, ...]:
 class ConnectionGuard:
     """All connections of a server, and the limits they share; trusted proxies may have any number of connections."""
 
-    def __init__(self, limits: Limits, proxies: Iterable[Network] = ()) -> None:
+    def __init__(self, limits: ConnectionLimits, proxies: Iterable[Network] = ()) -> None:
         self.limits = limits
         self.refused = 0
         """Connections that were refused or dropped because there were too many."""
@@ -176,8 +176,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._waiting_since = time.monotonic()
         if not self.guard.admit(self):
             limits = self.guard.limits
-            rule = f"be at most {limits.connections}, and {limits.per_client} per client"
-            self._refuse(broken_rule("overloaded", "connections", rule, got="one more", retry_after="1"))
+            reason = f"too many connections: at most {limits.connections} can be open, and {limits.per_client} per client"
+            self._refuse(ProblemError("overloaded", reason, retry_after="1"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Release the connection."""

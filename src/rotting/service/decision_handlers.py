@@ -134,7 +134,7 @@ class DecisionHandlers:
             )
             return Response(m.encode(m.ExpirationResponse([], ended, ended == limit)))
         outcomes = await self._bandits.change(hosted, lambda: [bandit.expire(each, missing=missing) for each in wanted.ids])
-        results = [m.Result(*each) for each in zip(wanted.ids, outcomes, strict=True)]
+        results = [m.DecisionOutcome(*each) for each in zip(wanted.ids, outcomes, strict=True)]
         return Response(m.encode(m.ExpirationResponse(results, outcomes.count("applied"))))
 
 
@@ -203,4 +203,4 @@ def _check_range(hosted: Hosted, reward: float, field: str) -> None:
 
 
 def _results(ids: list[str], outcomes: list[Outcome]) -> Response:
-    return Response(m.encode(m.ResultsResponse([m.Result(*each) for each in zip(ids, outcomes, strict=True)])))
+    return Response(m.encode(m.ResultsResponse([m.DecisionOutcome(*each) for each in zip(ids, outcomes, strict=True)])))

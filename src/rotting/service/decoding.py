@@ -36,7 +36,7 @@ class BodyDecoder:
         body = b""
         try:
             body = await request.read_body(limit, self._memory)
-            decoder = self._decoders[route.handler]
+            decoder = self._decoders[route.operation]
             if len(body) > LARGE_BODY:
                 return await self._in_thread(lambda: _decode(decoder, body))
             return _decode(decoder, body)

@@ -7,7 +7,7 @@ from typing import Any
 from rotting.service.admission import Admission
 from rotting.service.bandits import Bandits
 from rotting.service.broadcast import MAX_READERS, Broadcast, Reader
-from rotting.service.problem_documents import broken_rule
+from rotting.service.problem_documents import ProblemError, broken_rule
 from rotting.service.requests import Request, Send, start_stream
 
 
@@ -25,8 +25,7 @@ class EventStreams:
         if bandit is not None:
             self._bandits.check_known(bandit)
         if len(readers) >= MAX_READERS:
-            rule = f"be at most {MAX_READERS}"
-            raise broken_rule("too-many-requests", "readers", rule, got="one more", retry_after="10")
+            raise ProblemError("too-many-requests", f"{MAX_READERS} clients are reading events already", retry_after="10")
         request.is_stream = True
         await start_stream(send)
         if request.method != "HEAD":

@@ -95,7 +95,7 @@ class DecisionRequest(Struct, forbid_unknown_fields=True):
     dry_run: bool = False  # return what would be decided and change nothing; the ids are null
 
 
-class Reason(Struct):
+class ArmNumbers(Struct):
     """Why an arm was chosen. Numbers that are infinite, or that the policy does not compute, are null."""
 
     index: float | None
@@ -106,20 +106,20 @@ class Reason(Struct):
     pending: int  # decisions without a reward
 
 
-class Decision(Struct):
+class MadeDecision(Struct):
     """A decision that waits for its reward."""
 
     id: str | None  # identifies the decision when its reward is sent; null after a dry run
     arm: Any
     propensity: float  # the probability with which this arm was chosen
     round: int
-    reason: Reason
+    reason: ArmNumbers
 
 
 class DecisionsResponse(Struct):
     """Decisions, best first."""
 
-    decisions: list[Decision]
+    decisions: list[MadeDecision]
 
 
 class Reward(Struct, forbid_unknown_fields=True):
@@ -132,7 +132,7 @@ class Reward(Struct, forbid_unknown_fields=True):
 Rewards = Annotated[list[Reward], Meta(min_length=1, max_length=MAX_COUNT)]
 
 
-class Result(Struct):
+class DecisionOutcome(Struct):
     """The outcome for one reward, or for one decision that was cancelled or expired."""
 
     id: str
@@ -142,7 +142,7 @@ class Result(Struct):
 class ResultsResponse(Struct):
     """Outcomes in the order of the request."""
 
-    results: list[Result]
+    results: list[DecisionOutcome]
 
 
 class CancellationRequest(Struct, forbid_unknown_fields=True):
@@ -165,7 +165,7 @@ class ExpirationRequest(Struct, forbid_unknown_fields=True):
 class ExpirationResponse(Struct):
     """Outcomes for the ids of the request, and how many decisions expired."""
 
-    results: list[Result]
+    results: list[DecisionOutcome]
     expired: int
     more: bool = False  # whether decisions older than `older_than_rounds` may be left: send the same request again
 
@@ -188,7 +188,7 @@ class ArmsResponse(Struct):
     retired: list[Any]
 
 
-class ArmReason(Reason):
+class ArmReason(ArmNumbers):
     """The numbers of one arm for the next decision."""
 
     arm: Any
@@ -225,7 +225,7 @@ class LastDecision(Struct):
     arm: Any
     round: int
     propensity: float | None
-    reason: Reason | None
+    reason: ArmNumbers | None
     restricted: bool | None
     """Whether only some arms could be chosen, as on a page of several; null until the log has been read that far."""
 
@@ -272,7 +272,7 @@ class HistoryResponse(Struct):
     other_plays: list[int]
 
 
-class ArmRow(Reason):
+class ArmRow(ArmNumbers):
     """An arm in the list of arms."""
 
     arm: Any

@@ -51,7 +51,7 @@ def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
             {"name": "If-Match", "in": "header", "required": False, "description": description, "schema": {"type": "string"}}
         )
     operation: dict[str, Any] = {
-        "operationId": route.handler,
+        "operationId": route.operation,
         "summary": route.summary,
         "parameters": [*parameters, *_query(route)],
         "responses": dict(sorted(responses.items())),

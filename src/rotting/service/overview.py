@@ -77,7 +77,7 @@ def _last(counted: RewardBuckets, last: dict[str, Any] | None) -> m.LastDecision
     logged = counted.last
     if last is not None:
         restricted = logged.restricted if logged is not None and logged.round == last["round"] else None
-        return m.LastDecision(last["arm"], last["round"], last["propensity"], m.Reason(**last["reason"]), restricted)
+        return m.LastDecision(last["arm"], last["round"], last["propensity"], m.ArmNumbers(**last["reason"]), restricted)
     if logged is None:
         return None
     return m.LastDecision(logged.arm, logged.round, logged.propensity, None, logged.restricted)

@@ -48,14 +48,14 @@ _TYPES = {"str": "a string", "int": "a whole number", "float": "a finite number"
 
 
 class ProblemDocument(msgspec.Struct, omit_defaults=True):
-    """A problem document: which rule a request breaks."""
+    """A problem document: which rule a request breaks, or why the service cannot carry it out."""
 
     type: str
     """The kind, as a URN: `urn:rotting:problem:invalid-value`."""
     title: str
     status: int
     detail: str
-    """One sentence that names the field, the rule and the value."""
+    """One sentence. It names the field, the rule and the value if the request breaks a rule."""
     field: str | None = None
     rule: str | None = None
     value: str | None = None

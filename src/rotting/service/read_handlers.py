@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
+from rotting.service import dashboard_files, openapi, overview
 from rotting.service import messages as m
-from rotting.service import openapi, overview, pages
 from rotting.service.bandits import Bandits
 from rotting.service.metrics import Metrics
 from rotting.service.problem_documents import broken_rule
@@ -114,8 +114,8 @@ class ReadHandlers:
 
     async def show_page(self, request: Request) -> Response:
         """Return a file of the dashboard."""
-        page = pages.FILES[request.path]
-        return Response(page.content, 200, pages.HEADERS, page.content_type.encode())
+        page = dashboard_files.FILES[request.path]
+        return Response(page.content, 200, dashboard_files.HEADERS, page.content_type.encode())
 
     async def show_openapi(self, request: Request) -> Response:
         """Return the OpenAPI document."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from rotting.service.problem_documents import broken_rule
+from rotting.service.problem_documents import ProblemError, broken_rule
 from rotting.service.tokens import ANYBODY
 
 JSON, TEXT, EVENTS = b"application/json", b"text/plain; charset=utf-8", b"text/event-stream"
@@ -175,7 +175,7 @@ class ByteBudget:
     def take(self, size: int) -> None:
         """Reserve bytes, or refuse the request because the server is too busy."""
         if self._used + size > self._limit:
-            raise broken_rule("overloaded", "memory for request and response bodies", "be free", got="none", retry_after="1")
+            raise ProblemError("overloaded", "the memory for large request and response bodies is used up", retry_after="1")
         self._used += size
 
     def give_back(self, size: int) -> None:

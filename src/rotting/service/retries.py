@@ -37,7 +37,7 @@ _ERRORS_BY_TYPE: dict[str, type[RottingError]] = {
 }
 
 
-class Request(NamedTuple):
+class ClientRequest(NamedTuple):
     """An HTTP request; `path` is relative to the address of the service."""
 
     method: str
@@ -46,7 +46,7 @@ class Request(NamedTuple):
     headers: dict[str, str]
 
 
-class Response(NamedTuple):
+class ClientResponse(NamedTuple):
     """An HTTP response; the names of its headers are in lower case."""
 
     status: int
@@ -71,13 +71,13 @@ class Interrupted(NamedTuple):
 class Call(NamedTuple, Generic[T]):
     """A request, and how to read its response. Sending the request twice has the same effect as sending it once."""
 
-    request: Request
+    request: ClientRequest
     parse: "Callable[[Any], T | Call[T]]"  # makes the result from the JSON of the response, or returns the next call
     missing_is_done: bool = False  # whether status 404 to a second attempt means that the first attempt did the work
     cleanup: "Call[Any] | None" = None  # made if the caller gives up while the service may have carried out the request
 
 
-class Limits(NamedTuple):
+class RetryLimits(NamedTuple):
     """How long and how often to try."""
 
     timeout: float  # seconds for each attempt
@@ -85,10 +85,10 @@ class Limits(NamedTuple):
     deadline: float | None  # seconds for the call as a whole, pauses included; None for no limit
 
 
-class Send(NamedTuple):
-    """Step: send a request; its result is a `Response` or a `NoResponse`."""
+class SendRequest(NamedTuple):
+    """Step: send a request; its result is a `ClientResponse` or a `NoResponse`."""
 
-    request: Request
+    request: ClientRequest
     timeout: float
 
 
@@ -104,8 +104,8 @@ class CleanUp(NamedTuple):
     call: Call[Any]
 
 
-Step = Send | Pause | CleanUp
-StepResult = Response | NoResponse | Interrupted | None
+Step = SendRequest | Pause | CleanUp
+StepResult = ClientResponse | NoResponse | Interrupted | None
 
 
 # --- Reading responses ------------------------------------------------------------------------------------------------------
@@ -119,14 +119,14 @@ def field(data: Any, name: str, *kinds: type) -> Any:
     return value
 
 
-def _unreadable(response: Response) -> ServiceError:
+def _unreadable(response: ClientResponse) -> ServiceError:
     length = f" ({len(response.content)} bytes)" if len(response.content) > 60 else ""
     return ServiceError(
-        f"the service must respond with JSON as documented, got status {response.status} and {response.content[:60]!r}{length}"
+        f"the response is not JSON as documented: status {response.status} and {response.content[:60]!r}{length}"
     )
 
 
-def _problem(response: Response) -> RottingError:
+def _problem(response: ClientResponse) -> RottingError:
     """Return the exception for a response that is a problem document, or should be one."""
     if 300 <= response.status < 400:
         target = brief(response.headers.get("location", ""))
@@ -153,10 +153,10 @@ def _invalid_value(document: dict[str, Any], status: int) -> InvalidValueError:
     return InvalidValueError(name, rule, value, got=value, hint=str(document.get("hint") or ""))
 
 
-def _result(call: Call[T], response: Response, is_retry: bool) -> T | Call[T]:
+def _result(call: Call[T], response: ClientResponse, is_retry: bool) -> T | Call[T]:
     """Return the result in a response, or raise the exception for a problem."""
     if len(response.content) > MAX_CONTENT:
-        raise ServiceError(f"the service must respond with at most {MAX_CONTENT} bytes, got more")
+        raise ServiceError(f"the response has more than {MAX_CONTENT} bytes")
     if response.status == 404 and call.missing_is_done and is_retry:
         return call.parse(None)
     if not 200 <= response.status < 300:
@@ -176,20 +176,20 @@ def _may_have_acted(result: StepResult) -> bool:
     A server error does not exclude it: a proxy may have given up before the service did, or a write may have failed halfway. A
     full disk (507) does: nothing was written.
     """
-    if isinstance(result, Response):
+    if isinstance(result, ClientResponse):
         return result.status < 300 or (result.status >= 500 and result.status != 507)
     return result is not None and result.sent
 
 
-def _pause(attempt: int, last: Response | NoResponse, chance: Callable[[], float]) -> float:
+def _pause(attempt: int, last: ClientResponse | NoResponse, chance: Callable[[], float]) -> float:
     """Return how many seconds to wait after an attempt; the first attempt is number 1."""
     backoff = min(MAX_PAUSE, PAUSE_UNIT * 2.0**attempt) * (0.5 + 0.5 * chance())
-    retry_after = last.headers.get("retry-after", "") if isinstance(last, Response) else ""
+    retry_after = last.headers.get("retry-after", "") if isinstance(last, ClientResponse) else ""
     return max(backoff, float(retry_after)) if re.fullmatch("[0-9]{1,9}", retry_after) else backoff
 
 
-def _out_of_time(limits: Limits, attempt: int, last: Response | NoResponse | None) -> ServiceUnreachableError:
-    if isinstance(last, Response):
+def _out_of_time(limits: RetryLimits, attempt: int, last: ClientResponse | NoResponse | None) -> ServiceUnreachableError:
+    if isinstance(last, ClientResponse):
         shown = f"last response: status {last.status}: {_problem(last)}"
     else:
         shown = "no response" if last is None else f"no response: {last.reason}"
@@ -199,30 +199,30 @@ def _out_of_time(limits: Limits, attempt: int, last: Response | NoResponse | Non
     )
 
 
-def _out_of_attempts(attempt: int, last: Response | NoResponse) -> RottingError:
-    if isinstance(last, Response):
+def _out_of_attempts(attempt: int, last: ClientResponse | NoResponse) -> RottingError:
+    if isinstance(last, ClientResponse):
         return _problem(last)
     attempts = "1 attempt" if attempt == 1 else f"{attempt} attempts"
     return ServiceUnreachableError(f"the service did not respond in {attempts}: {last.reason}")
 
 
 def _attempts(
-    call: Call[T], limits: Limits, clock: Callable[[], float], chance: Callable[[], float]
+    call: Call[T], limits: RetryLimits, clock: Callable[[], float], chance: Callable[[], float]
 ) -> Generator[Step, StepResult, T]:
     """Send a request until there is a final response, then any further requests that its result asks for."""
     end = math.inf if limits.deadline is None else clock() + limits.deadline
-    last: Response | NoResponse | None = None
+    last: ClientResponse | NoResponse | None = None
     attempt = 0
     while True:
         left = end - clock()
         if left <= 0.0:
             raise _out_of_time(limits, attempt, last)
-        sent = yield Send(call.request, min(limits.timeout, left))
+        sent = yield SendRequest(call.request, min(limits.timeout, left))
         if isinstance(sent, Interrupted):
             raise sent.error
         assert sent is not None
         attempt, last = attempt + 1, sent
-        if isinstance(sent, Response) and sent.status not in _TEMPORARY:
+        if isinstance(sent, ClientResponse) and sent.status not in _TEMPORARY:
             result = _result(call, sent, is_retry=attempt > 1)
             if not isinstance(result, Call):
                 return result
@@ -239,15 +239,15 @@ def _attempts(
 
 
 def send_with_retries(
-    call: Call[T], limits: Limits, clock: Callable[[], float] = time.monotonic, chance: Callable[[], float] = random.random
+    call: Call[T], limits: RetryLimits, clock: Callable[[], float] = time.monotonic, chance: Callable[[], float] = random.random
 ) -> Generator[Step, StepResult, T]:
     """Yield the steps of a call until it succeeds or fails for good, and return its result.
 
     `Client` documents the pauses between attempts. The last step of a call that fails may be to clean up.
 
     Example:
-        >>> call = Call(Request("GET", "/livez", None, {}), lambda data: data["status"])
-        >>> steps = send_with_retries(call, Limits(timeout=10.0, retries=1, deadline=None), chance=lambda: 1.0)
+        >>> call = Call(ClientRequest("GET", "/livez", None, {}), lambda data: data["status"])
+        >>> steps = send_with_retries(call, RetryLimits(timeout=10.0, retries=1, deadline=None), chance=lambda: 1.0)
         >>> next(steps).request.path
         '/livez'
         >>> steps.send(NoResponse("connection reset"))
@@ -255,7 +255,7 @@ def send_with_retries(
         >>> next(steps).request.path
         '/livez'
         >>> try:
-        ...     steps.send(Response(200, b'{"status": "alive"}', {}))
+        ...     steps.send(ClientResponse(200, b'{"status": "alive"}', {}))
         ... except StopIteration as done:
         ...     print(done.value)
         alive

@@ -33,7 +33,7 @@ _WORK, _REST = 0.0005, 0.0002  # seconds of reading, and of the pause after it i
 _NULL = msgspec.Raw(b"null")
 
 
-class _Event(msgspec.Struct, gc=False):
+class _CountedEvent(msgspec.Struct, gc=False):
     """The fields of an event that are counted; a note has none of them."""
 
     event: str = ""
@@ -46,7 +46,7 @@ class _Event(msgspec.Struct, gc=False):
     without: msgspec.Raw = _NULL
 
 
-_decode = msgspec.json.Decoder(_Event).decode
+_decode = msgspec.json.Decoder(_CountedEvent).decode
 
 
 class Bucket:
@@ -106,7 +106,7 @@ class ArmTotals:
         return self.total / self.rewards if self.rewards else None
 
 
-class LastDecision(NamedTuple):
+class LoggedDecision(NamedTuple):
     """The latest decision."""
 
     arm: Hashable
@@ -138,7 +138,7 @@ class RewardBuckets:
         self.binary = True
         """Whether every reward is 0 or 1."""
         self.lock = threading.Lock()
-        self._last: _Event | None = None
+        self._last: _CountedEvent | None = None
         self._numbers: dict[Hashable, int] = {}  # positions of arms in `arms`
         self._pending: dict[Key, tuple[int, int]] = {}  # arm and round of each decision without a reward
         self._cells = 0
@@ -149,12 +149,12 @@ class RewardBuckets:
         return len(self._pending)
 
     @property
-    def last(self) -> LastDecision | None:
+    def last(self) -> LoggedDecision | None:
         """The latest decision."""
         event = self._last
         if event is None:
             return None
-        return LastDecision(event.arm, event.round, event.propensity, event.arms != _NULL or event.without != _NULL)
+        return LoggedDecision(event.arm, event.round, event.propensity, event.arms != _NULL or event.without != _NULL)
 
     def totals(self, arm: Hashable) -> ArmTotals:
         """Return the counts of an arm."""

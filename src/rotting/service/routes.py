@@ -1,4 +1,4 @@
-"""The table of routes: the path, handler, scope and bodies of each request. The OpenAPI document is made from it."""
+"""The table of routes: the path, operation, scope and bodies of each request. The OpenAPI document is made from it."""
 
 import re
 from functools import lru_cache
@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from rotting.errors import InvalidValueError
+from rotting.service import dashboard_files
 from rotting.service import messages as m
-from rotting.service import pages
 from rotting.service.problem_documents import broken_rule
-from rotting.service.tokens import Scope
+from rotting.service.tokens import TokenScope
 
 _NAMES = {"name": re.compile(m.NAME), "arm": re.compile(r"(?s).{1,200}\Z")}
 _RULES = {"name": "1 to 100 letters, digits or ._~-, and not . or ..", "arm": "1 to 200 characters"}
@@ -68,14 +68,23 @@ class EventsQuery(Struct, forbid_unknown_fields=True):
     bandit: Annotated[str | None, Meta(description="Only events of this bandit.")] = None
 
 
+Operation = Literal[
+    "list_bandits", "make_bandit", "show_bandit", "archive", "put_arm", "delete_arm",
+    "decide", "reward", "cancel", "expire",
+    "explain", "show_history", "list_arms", "read_log", "watch",
+    "live", "ready", "show_metrics", "show_openapi", "show_page",
+]  # fmt: skip
+"""The name of what a request asks for: its `operationId` in the OpenAPI document. `Application.handlers` has the functions."""
+
+
 class Route(NamedTuple):
     """A method and a path, and how to respond to them."""
 
     method: str
     path: str  # with parameters in braces
-    handler: str  # the name of the method that responds
+    operation: Operation
     summary: str  # one line for the OpenAPI document
-    scope: Scope | None  # that a token needs; None if no token is needed
+    scope: TokenScope | None  # that a token needs; None if no token is needed
     body: Any = None  # the type of the request body; None if there must be none
     needs_body: bool = True  # whether the request must have a body
     query: Any = None  # the type of the query; None if there must be none
@@ -162,7 +171,7 @@ ROUTES: tuple[Route, ...] = (
 
 PAGES: tuple[Route, ...] = tuple(
     Route("GET", path, "show_page", "Return a file of the dashboard", None, response=page.content_type)
-    for path, page in pages.FILES.items()
+    for path, page in dashboard_files.FILES.items()
 )
 """The files of the dashboard, which are not part of the API."""
 ALL = (*ROUTES, *PAGES)
@@ -201,7 +210,7 @@ def match(method: str, path: str) -> tuple[Route, dict[str, str]]:
 
     Example:
         >>> route, parameters = match("DELETE", "/v1/bandits/songs/arms/hip%20hop")
-        >>> route.handler, parameters
+        >>> route.operation, parameters
         ('delete_arm', {'name': 'songs', 'arm': 'hip hop'})
     """
     steps = path.split("/")
@@ -238,6 +247,6 @@ def _parameters(pattern: tuple[str, ...], steps: list[str]) -> dict[str, str] | 
     return found
 
 
-def decoders() -> dict[Any, msgspec.json.Decoder[Any]]:
-    """Return the body decoder of each handler."""
-    return {route.handler: msgspec.json.Decoder(route.body) for route in ROUTES if route.body is not None}
+def decoders() -> dict[Operation, msgspec.json.Decoder[Any]]:
+    """Return the decoder for the body of each operation."""
+    return {route.operation: msgspec.json.Decoder(route.body) for route in ROUTES if route.body is not None}

@@ -19,7 +19,7 @@ from rotting.live.bandit import Bandit
 from rotting.registry import from_json as policy_from_json
 from rotting.service.admission import is_loopback
 from rotting.service.application import Application
-from rotting.service.connections import ConnectionGuard, Limits, parse_networks
+from rotting.service.connections import ConnectionGuard, ConnectionLimits, parse_networks
 from rotting.store.protocol import Durability
 
 import uvicorn  # isort: skip - after `connections`, whose error says what to install
@@ -28,7 +28,7 @@ _DRAIN = 10.0  # seconds that running requests have to end after a signal
 _GARBAGE = 10_000  # new objects before Python looks for cycles: a request makes about a hundred objects and few cycles
 
 
-class Settings(NamedTuple):
+class ServiceSettings(NamedTuple):
     """Settings of the service; those from `durability` to `access_log` are arguments of `Application`."""
 
     host: str = "127.0.0.1"  # the address to listen on; only this machine can reach the default
@@ -42,7 +42,7 @@ class Settings(NamedTuple):
     access_log: str | None = None
     tls: tuple[str, str] | None = None  # files of the certificate and of its key, for HTTPS
     proxies: tuple[str, ...] = ()  # addresses or networks of proxies whose X-Forwarded-For is trusted
-    limits: Limits = Limits()
+    limits: ConnectionLimits = ConnectionLimits()
 
 
 def bind_sockets(host: str, port: int) -> list[socket.socket]:
@@ -106,7 +106,7 @@ class _Server(uvicorn.Server):
 class Service:
     """The application on a uvicorn server, with limits on connections."""
 
-    def __init__(self, path: str | PathLike[str], settings: Settings, say: Callable[[str], None]) -> None:
+    def __init__(self, path: str | PathLike[str], settings: ServiceSettings, say: Callable[[str], None]) -> None:
         if settings.token_file is None and not is_loopback(settings.host):
             rule = "be an address of this machine alone, such as 127.0.0.1, as long as there are no tokens"
             raise InvalidValueError("host", rule, settings.host, hint="; see rotting token")
@@ -194,7 +194,7 @@ def _loop_factory() -> Callable[[], Any] | None:
     return uvloop.new_event_loop
 
 
-def serve(path: str | PathLike[str], settings: Settings, say: Callable[[str], None]) -> None:
+def serve(path: str | PathLike[str], settings: ServiceSettings, say: Callable[[str], None]) -> None:
     """Serve a store until SIGTERM or SIGINT; raises a `StoreError` if something was not saved."""
     service = Service(path, settings, say)
     if service.application.host.is_new:

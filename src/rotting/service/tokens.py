@@ -17,11 +17,11 @@ from typing import Literal, NamedTuple, get_args
 
 from rotting.errors import InvalidValueError, PathMissingError, RottingError
 
-Scope = Literal["decide", "reward", "admin", "read"]
+TokenScope = Literal["decide", "reward", "admin", "read"]
 """`decide`: make and cancel decisions. `reward`: send rewards, expire decisions. `admin`: create and archive bandits, add
 and remove arms. `read`: read everything. No scope includes another."""
 
-SCOPES: tuple[Scope, ...] = get_args(Scope)
+SCOPES: tuple[TokenScope, ...] = get_args(TokenScope)
 _LINE = re.compile(r"(?P<digest>[0-9a-f]{64}) (?P<scopes>[a-z,]+)(?: bandits=(?P<bandits>\S+))? (?P<name>\S.*)")
 _PATTERN = re.compile(r"[A-Za-z0-9._~-]+\*?|\*")
 _CACHED = 1_000  # Authorization headers whose holder is kept, so that their digest is not computed again

@@ -58,7 +58,7 @@ class Transport:
     def check_room(self) -> None:
         """Refuse a request if too many are running."""
         if len(self._running) > _MAX_REQUESTS:
-            raise broken_rule("overloaded", "requests", "be fewer", got="too many at the same time", retry_after="1")
+            raise ProblemError("overloaded", f"{_MAX_REQUESTS} requests are running already", retry_after="1")
 
     def cancel_late_requests(self) -> None:
         """Cancel the requests whose deadline has passed; to be called regularly."""
@@ -119,13 +119,11 @@ class Transport:
         """Return the response to a request that was cancelled: its deadline has passed, or the server stops."""
         limit = f"within {self._deadline:g} s"
         if not request.timed_out:
-            problem = broken_rule(
-                "stopping", "the service", "be running", got="a signal to end", hint=_MAYBE_DONE, retry_after="1"
-            )
+            problem = ProblemError("stopping", f"the service is shutting down{_MAYBE_DONE}", retry_after="1")
         elif not request.body_read and request.has_body:
             problem = broken_rule("too-slow", "body", f"arrive {limit}", got="a part of it")
         else:
-            problem = broken_rule("timed-out", "response", f"be ready {limit}", got="none", hint=_MAYBE_DONE, retry_after="1")
+            problem = ProblemError("timed-out", f"the response was not ready {limit}{_MAYBE_DONE}", retry_after="1")
         return _error_response(request, problem)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from rotting.service.problem_documents import broken_rule
+from rotting.service.problem_documents import ProblemError
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ class Workers:
     async def run(self, work: Callable[[], T]) -> T:
         """Run a function in a thread and return its result."""
         if self._jobs >= _QUEUE:
-            raise broken_rule("overloaded", "slow jobs", f"be at most {_QUEUE}", got="one more", retry_after="1")
+            raise ProblemError("overloaded", f"{_QUEUE} slow requests are waiting already", retry_after="1")
         self._jobs += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)

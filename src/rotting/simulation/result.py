@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.html_parts import Line, block, drawing, row
-from rotting.display.tables import Table
+from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidTypeError
 from rotting.policy import Policy, labels_of
 from rotting.problems import Problem
@@ -163,7 +163,7 @@ class Result:
         name = self.problem.get("name")
         return str(name) if name else f"{self.problem.get('kind', 'unnamed')} problem, {self.pulls.shape[2]} arms"
 
-    def table(self, labels: "str | Sequence[str] | None" = None) -> Table:
+    def table(self, labels: "str | Sequence[str] | None" = None) -> FormattedTable:
         """Return the regret at the horizon per policy: mean, 95 % interval, 10 % and 90 % quantiles, speed.
 
         The rows have the keys `policy`, `mean`, `low`, `high`, `reason` (why there is no interval, or None), `q10`, `q90` and
@@ -192,7 +192,7 @@ class Result:
         head, *notes = table.lines
         return block(head, row(f"<div>{replace(table, lines=tuple(notes))._repr_html_()}</div>", picture))
 
-    def differences(self, baseline: "Policy | str | int", labels: "str | Sequence[str] | None" = None) -> Table:
+    def differences(self, baseline: "Policy | str | int", labels: "str | Sequence[str] | None" = None) -> FormattedTable:
         """Return the regret of every other policy at the horizon minus that of the baseline, run by run.
 
         In a run both policies get the same rewards, so much of the noise cancels: compare policies by these intervals.

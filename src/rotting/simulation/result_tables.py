@@ -8,7 +8,7 @@ import numpy as np
 from rotting.common.statistics import mean_interval, quantiles, what_runs_can_miss
 from rotting.display.tables import (
     Column,
-    Table,
+    FormattedTable,
     ends_text,
     half_widths,
     mean_cells,
@@ -48,7 +48,7 @@ def _notes(result: "Result") -> tuple[str, ...]:
     return (*against, *([what_runs_can_miss(result.runs)] if result.runs > 1 else []))
 
 
-def regret_table(result: "Result", labels: str | Sequence[str] | None) -> Table:
+def regret_table(result: "Result", labels: str | Sequence[str] | None) -> FormattedTable:
     """Return the regret at the horizon per policy; `Result.table` documents the columns."""
     rows = []
     for label, regret, speed in zip(chosen_labels(result, labels), result.regret[:, :, -1], result.us_per_round, strict=True):
@@ -65,10 +65,10 @@ def regret_table(result: "Result", labels: str | Sequence[str] | None) -> Table:
         quantile_column("90 %", "q90", style),
         Column("us per round", lambda row: "-" if row["us_per_round"] is None else format(row["us_per_round"], ",.3f")),
     )
-    return Table(_heading(result), columns, rows, notes=_notes(result))
+    return FormattedTable(_heading(result), columns, rows, notes=_notes(result))
 
 
-def difference_table(result: "Result", baseline: Policy | str | int, labels: str | Sequence[str] | None) -> Table:
+def difference_table(result: "Result", baseline: Policy | str | int, labels: str | Sequence[str] | None) -> FormattedTable:
     """Return the regret of every other policy minus that of the baseline; `Result.differences` documents the columns."""
     base, named, final = find_policy(result, "baseline", baseline), chosen_labels(result, labels), result.regret[:, :, -1]
     if len(named) < 2:
@@ -92,7 +92,7 @@ def difference_table(result: "Result", baseline: Policy | str | int, labels: str
         value_column("runs tied", ".1%", "tied"),
     )
     below = f"Difference of regret to {named[base]}, run by run; below zero is better than it."
-    return Table((*_heading(result), below), columns, rows, notes=_notes(result))
+    return FormattedTable((*_heading(result), below), columns, rows, notes=_notes(result))
 
 
 def regret_frame(result: "Result") -> "pd.DataFrame":

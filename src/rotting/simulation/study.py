@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rotting.common.atomic_files import new_folder
 from rotting.common.html_parts import Line, block, drawing, row
-from rotting.display.tables import Table
+from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidTypeError, InvalidValueError, PathMissingError
 from rotting.policy import Policy
 from rotting.simulation.result import Result
@@ -111,7 +111,7 @@ class Study:
         picture = drawing([Line(each.label, each.x, each.y) for each in curves], axis or "", "mean regret")
         return block(*table.lines, row(f"<div>{replace(table, lines=())._repr_html_()}</div>", picture))
 
-    def table(self) -> Table:
+    def table(self) -> FormattedTable:
         """Return the regret at the horizon of every policy on every problem: mean, 95 % interval, 10 % and 90 % quantiles.
 
         The rows have the parameters' names as keys, and `reference` (what regret is measured against), `policy`, `mean`, `low`,
@@ -126,7 +126,7 @@ class Study:
         """
         return regret_table(self._points)
 
-    def best(self) -> Table:
+    def best(self) -> FormattedTable:
         """Return the best policy on each problem, among policies that differ only in their parameters.
 
         The rows have the names of the parameters as keys, and `reference` (as in `table`), `kind` (the name of the policies),
@@ -145,7 +145,7 @@ class Study:
         """
         return best_table(self._points)
 
-    def best_overall(self) -> Table:
+    def best_overall(self) -> FormattedTable:
         """Return policies that differ only in their parameters, compared over all problems, the best first.
 
         They are compared by the geometric mean over the problems of their mean regret, in which problems with small regrets

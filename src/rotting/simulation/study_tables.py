@@ -8,7 +8,7 @@ from rotting.common.short_numbers import short_texts
 from rotting.common.statistics import mean_interval, quantiles
 from rotting.display.tables import (
     Column,
-    Table,
+    FormattedTable,
     ends_text,
     half_widths,
     interval_column,
@@ -23,7 +23,7 @@ from rotting.simulation.comparisons import geometric_mean, mean_ratio
 from rotting.simulation.study_points import StudyPoints
 
 
-def regret_table(points: StudyPoints) -> Table:
+def regret_table(points: StudyPoints) -> FormattedTable:
     """Return the regret at the horizon of every policy on every problem; `Study.table` documents the columns."""
     rows: list[dict[str, Any]] = []
     labels = points.results[0].labels * len(points.results)
@@ -42,7 +42,7 @@ def regret_table(points: StudyPoints) -> Table:
     return _with_problems(points, points.heading(), columns, rows)
 
 
-def best_table(points: StudyPoints) -> Table:
+def best_table(points: StudyPoints) -> FormattedTable:
     """Return the best policy of each kind on each problem; `Study.best` documents the columns."""
     rows: list[dict[str, Any]] = []
     for k, result in enumerate(points.results):
@@ -66,7 +66,7 @@ def best_table(points: StudyPoints) -> Table:
     return _with_problems(points, points.heading(": the best on each problem"), columns, rows)
 
 
-def overall_table(points: StudyPoints) -> Table:
+def overall_table(points: StudyPoints) -> FormattedTable:
     """Return the policies of each kind, compared over all problems; `Study.best_overall` documents the columns."""
     rows: list[dict[str, Any]] = []
     for kind, members in _kinds(points).items():
@@ -84,15 +84,19 @@ def overall_table(points: StudyPoints) -> Table:
         Column("times the best", lambda row: format(row["ratio"].mean, ",.3f")),
         Column("95 % interval", lambda row: ends_text(row["ratio"].low, row["ratio"].high, ",.3f")),
     )
-    return Table(points.heading(": regret over that of the best, over all problems"), columns, rows, notes=points.notes())
+    return FormattedTable(
+        points.heading(": regret over that of the best, over all problems"), columns, rows, notes=points.notes()
+    )
 
 
-def _with_problems(points: StudyPoints, heading: tuple[str], columns: list[Column], rows: list[dict[str, Any]]) -> Table:
+def _with_problems(
+    points: StudyPoints, heading: tuple[str], columns: list[Column], rows: list[dict[str, Any]]
+) -> FormattedTable:
     """Return a table whose first columns are the parameters of the problems, and the reference if there are several."""
     first = [_parameter_column(name, short_texts(values)) for name, values in points.parameters.items()]
     if points.has_both_references:
         first.append(Column("reference", lambda row: kind_of(row["reference"])))
-    return Table(heading, (*first, *columns), rows, left=len(first) + 1, notes=points.notes())
+    return FormattedTable(heading, (*first, *columns), rows, left=len(first) + 1, notes=points.notes())
 
 
 def _parameter_column(name: str, texts: dict[Any, str]) -> Column:

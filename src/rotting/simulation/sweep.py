@@ -22,7 +22,7 @@ Other = TypeVar("Other")
 Playable = Problem | ProblemFamily
 
 
-class Grid(Sequence[Item], Generic[Item]):
+class ParameterGrid(Sequence[Item], Generic[Item]):
     """A sequence of policies or problems, one for each combination of parameters. `rotting.grid` makes it.
 
     Args:
@@ -37,10 +37,10 @@ class Grid(Sequence[Item], Generic[Item]):
     @overload
     def __getitem__(self, place: int) -> Item: ...
     @overload
-    def __getitem__(self, place: slice) -> "Grid[Item]": ...
-    def __getitem__(self, place: int | slice) -> "Item | Grid[Item]":
+    def __getitem__(self, place: slice) -> "ParameterGrid[Item]": ...
+    def __getitem__(self, place: int | slice) -> "Item | ParameterGrid[Item]":
         if isinstance(place, slice):
-            return Grid(self._items[place], {name: values[place] for name, values in self.parameters.items()})
+            return ParameterGrid(self._items[place], {name: values[place] for name, values in self.parameters.items()})
         return self._items[place]
 
     def __len__(self) -> int:
@@ -53,10 +53,10 @@ class Grid(Sequence[Item], Generic[Item]):
         return [*others, *self]
 
     def __repr__(self) -> str:
-        return f"Grid({len(self)} over {', '.join(self.parameters) or 'nothing'})"
+        return f"ParameterGrid({len(self)} over {', '.join(self.parameters) or 'nothing'})"
 
 
-def grid(make: Callable[..., Item], /, **parameters: Any) -> Grid[Item]:
+def grid(make: Callable[..., Item], /, **parameters: Any) -> ParameterGrid[Item]:
     """Call `make` with every combination of the parameters that are lists, and return the results; the last varies fastest.
 
     Args:
@@ -69,7 +69,7 @@ def grid(make: Callable[..., Item], /, **parameters: Any) -> Grid[Item]:
         >>> list(grid(rotting.RAWUCB, alpha=[0.5, 1.4], sigma=0.5))
         [RAWUCB(alpha=0.5, sigma=0.5), RAWUCB(alpha=1.4, sigma=0.5)]
         >>> grid(rotting.problems.two_arms, L=[0.1, 0.3, 1.0], horizon=[100, 1_000])
-        Grid(6 over L, horizon)
+        ParameterGrid(6 over L, horizon)
     """
     if not callable(make):
         raise InvalidTypeError("make", "be the class of a policy or a function that returns a problem", make)
@@ -82,7 +82,7 @@ def grid(make: Callable[..., Item], /, **parameters: Any) -> Grid[Item]:
     fixed = {name: value for name, value in parameters.items() if name not in varying}
     cells = [dict(zip(varying, cell, strict=True)) for cell in itertools.product(*varying.values())]
     items = [make(**fixed, **cell) for cell in cells]
-    return Grid(items, {name: [cell[name] for cell in cells] for name in varying})
+    return ParameterGrid(items, {name: [cell[name] for cell in cells] for name in varying})
 
 
 def sweep(
@@ -129,7 +129,7 @@ def sweep(
     if not listed:
         raise InvalidValueError("problems", "hold at least one problem", listed, got="none")
     parameters: dict[str, Sequence[Value]] = {}
-    if isinstance(problems, Grid):
+    if isinstance(problems, ParameterGrid):
         parameters = {name: [_value_of(each) for each in values] for name, values in problems.parameters.items()}
     checked_parameters(parameters)  # before anything is played
     if isinstance(horizon, list | tuple | range | np.ndarray):

@@ -1,16 +1,16 @@
 """Durable bandits: every change is in a store before the caller gets the response."""
 
 import threading
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from os import PathLike
 from typing import Any, Literal, Self
 
 from rotting.errors import InvalidValueError, RottingError, StoreFailedError
-from rotting.live.arms import check_iterable, restore_arm
+from rotting.live.arms import Arm, check_iterable, restore_arm
 from rotting.live.bandit import Bandit
 from rotting.live.processes import Guard
-from rotting.live.saved_state import Parts
+from rotting.live.saved_state import StateParts
 from rotting.live.state import BanditState
 from rotting.live.view import BanditView
 from rotting.policy import Policy
@@ -21,7 +21,7 @@ from rotting.store.restoring import describe, resume, with_current_words
 from rotting.store.writers import Writer, last_writer
 
 
-class DurableBandit(Bandit):
+class DurableBandit(Bandit[Arm]):
     """A bandit in a store; `rotting.open` makes one.
 
     Use it as a `Bandit`, in a `with` block or with a `close` at the end. When a method returns, its changes are in the store,
@@ -34,7 +34,7 @@ class DurableBandit(Bandit):
         name: the name of the bandit in the store.
     """
 
-    def __init__(self, state: BanditState, store: Store, name: str) -> None:
+    def __init__(self, state: BanditState[Arm], store: Store, name: str) -> None:
         self._store, self._name = store, name
         self._unsaved = 0  # events since the last snapshot
         self._snapshot: threading.Thread | None = None  # writes a snapshot
@@ -51,12 +51,12 @@ class DurableBandit(Bandit):
         self._unsaved += len(events)
         if self._unsaved >= limits.SNAPSHOT_EVENTS and (self._snapshot is None or not self._snapshot.is_alive()):
             # In a thread, so that the next decisions do not wait for the disk.
-            arguments = (number, Parts.of(self._recorder.state))
+            arguments = (number, StateParts.of(self._recorder.state))
             self._snapshot = threading.Thread(target=self._save_snapshot, args=arguments, name="rotting-snapshot")
             self._unsaved = 0
             self._snapshot.start()
 
-    def _save_snapshot(self, number: int, parts: Parts) -> None:
+    def _save_snapshot(self, number: int, parts: StateParts) -> None:
         with suppress(RottingError):  # no room, or closed: the log has every event, so nothing is lost
             self._store.save_snapshot(self._name, number, parts.to_json())
 
@@ -70,7 +70,7 @@ class DurableBandit(Bandit):
         parts = None
         try:
             with self._recorder.lock:
-                parts, number = Parts.of(self._recorder.state) if self._unsaved else None, self._store.last
+                parts, number = StateParts.of(self._recorder.state) if self._unsaved else None, self._store.last
                 self._recorder.shut("the bandit is closed: open it again")
         except StoreFailedError:
             pass  # it was closed before
@@ -91,13 +91,13 @@ class DurableBandit(Bandit):
 def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
     path: str | PathLike[str],
     policy: Policy | None = None,
-    arms: Iterable[Hashable] | None = None,
+    arms: Iterable[Arm] | None = None,
     seed: int | None = None,
     pending: Literal["shrink", "ignore"] | None = None,
     max_pending: int | None = None,
     name: str = "bandit",
     durability: Durability = "disk",
-) -> DurableBandit:
+) -> DurableBandit[Arm]:
     """Create a durable bandit, or resume the one that the file holds.
 
     The same line does both. For a bandit that exists, arguments may be left out. Arguments that are passed must be those that
@@ -141,7 +141,7 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
         raise
 
 
-def open_in(store: Store, name: str, policy: Policy | None, arms: Iterable[Hashable] | None, **options: Any) -> DurableBandit:
+def open_in(store: Store, name: str, policy: Policy | None, arms: Iterable[Arm] | None, **options: Any) -> DurableBandit[Arm]:
     """Create or resume a bandit in an open store; closing the bandit closes the store."""
     check_name(name)
     if arms is not None:
@@ -162,7 +162,7 @@ def open_in(store: Store, name: str, policy: Policy | None, arms: Iterable[Hasha
 
 
 def _check_same(
-    meta: Payload, state: BanditState, policy: Policy | None, arms: list[Hashable] | None, options: dict[str, Any]
+    meta: Payload, state: BanditState[Arm], policy: Policy | None, arms: list[Arm] | None, options: dict[str, Any]
 ) -> None:
     if policy is not None and policy != state.policy:
         raise InvalidValueError("policy", f"be that of the store, {state.policy!r}", policy)

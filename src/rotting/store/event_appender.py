@@ -16,7 +16,7 @@ _INSERT_ROWS = {
 }
 _INSERT_ONE = "INSERT INTO events SELECT ?1, ?2, ?3, ?4, ?5, ?6 FROM writer WHERE epoch = ?2"
 
-_Row = tuple[int, int, int, int, bytes, bytes]  # number, epoch, slot of the bandit, place, payload, digest
+_NewRow = tuple[int, int, int, int, bytes, bytes]  # number, epoch, slot of the bandit, place, payload, digest
 
 
 class EventAppender:
@@ -25,7 +25,7 @@ class EventAppender:
     def __init__(self, database: Database, bandits: BanditTable, last: int, digest: bytes, places: dict[int, int]) -> None:
         self._database, self._bandits = database, bandits
         self.last, self._digest, self._places = last, digest, places
-        self.held: list[_Row] = []  # appended with durability "memory", and not written yet
+        self.held: list[_NewRow] = []  # appended with durability "memory", and not written yet
 
     @property
     def last_written(self) -> int:
@@ -58,9 +58,9 @@ class EventAppender:
                 self._commit(self.held, {})
                 self.held = []
 
-    def _chain(self, payloads: list[tuple[str, bytes]], new: NewBandits) -> tuple[list[_Row], dict[int, int]]:
+    def _chain(self, payloads: list[tuple[str, bytes]], new: NewBandits) -> tuple[list[_NewRow], dict[int, int]]:
         """Return the rows of new events, and the last place of each bandit after them."""
-        rows: list[_Row] = []
+        rows: list[_NewRow] = []
         places: dict[int, int] = {slot: 0 for slot, _ in new.values()}
         number, before, epoch = self.last, self._digest, self._database.epoch
         for name, payload in payloads:
@@ -74,7 +74,7 @@ class EventAppender:
             places[slot] = place
         return rows, places
 
-    def _commit(self, rows: list[_Row], new: NewBandits) -> None:
+    def _commit(self, rows: list[_NewRow], new: NewBandits) -> None:
         """Write events and bandits, then the mark. The bandits in memory change only after the commit."""
         if not (rows or new):
             return
@@ -99,7 +99,7 @@ class EventAppender:
         if database.durability == "disk":  # events in a file that was deleted meanwhile must not be acknowledged
             database.check_files()
 
-    def _insert(self, rows: list[_Row]) -> None:
+    def _insert(self, rows: list[_NewRow]) -> None:
         """Insert events in as few statements as possible.
 
         Each statement releases the GIL while it runs, and must wait for a busy event loop to get it back. With one statement

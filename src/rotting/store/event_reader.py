@@ -13,7 +13,7 @@ from rotting.store import limits
 from rotting.store.bandit_table import BanditTable
 from rotting.store.database import Database
 from rotting.store.files import IS_NOTE, NOTE_NAME
-from rotting.store.protocol import Event
+from rotting.store.protocol import StoredEvent
 from rotting.store.records import decode, digest
 
 LARGEST = 2**63 - 1
@@ -80,7 +80,7 @@ class EventReader:
         found = self._database.rows(_LAST_PLACE, (min(number, LARGEST), slot))
         return _place_or_zero(found[0][0]) if found else 0
 
-    def read(self, bandit: str | None, after: int) -> Iterator[Event]:
+    def read(self, bandit: str | None, after: int) -> Iterator[StoredEvent]:
         """Yield the events after a number, of one bandit or of all, and check each of them."""
         start = nonnegative_int("after", after)
         if bandit is None:
@@ -89,14 +89,14 @@ class EventReader:
             slot = self._bandits.slot(bandit)
             return self._read_bandit(slot, start, self._last_place(slot, start), self._last_place(slot))
 
-    def _read_all(self, start: int) -> Iterator[Event]:
+    def _read_all(self, start: int) -> Iterator[StoredEvent]:
         for row in self._rows(_OF_ALL, start):
             start += 1
             if row.number != start:
                 raise self._database.damaged(f"event {start} is missing")
             yield self._event(row)
 
-    def _read_bandit(self, slot: int, start: int, place: int, due: int) -> Iterator[Event]:
+    def _read_bandit(self, slot: int, start: int, place: int, due: int) -> Iterator[StoredEvent]:
         """Yield the events of a bandit after number `start`, which follow `place`; there must be events up to place `due`."""
         for row in self._rows(_CHECKED_PAGE, start, slot):
             place, start = place + 1, row.number
@@ -117,12 +117,12 @@ class EventReader:
             yield from rows
             start = rows[-1].number
 
-    def _event(self, row: _Row) -> Event:
+    def _event(self, row: _Row) -> StoredEvent:
         """Check a row and return its event."""
         self._check(row)
         if row.bandit not in self._bandits.names:
             raise self._database.damaged(f"the bandit of event {row.number} is missing")
-        return Event(row.number, row.epoch, self._bandits.names[row.bandit], decode(row.payload))
+        return StoredEvent(row.number, row.epoch, self._bandits.names[row.bandit], decode(row.payload))
 
     def contents(self, bandit: str, after: int, limit: int, max_bytes: int | None, checked: bool) -> Contents:
         """Return some events of a bandit after a number; see `SQLiteStore.contents`."""
@@ -154,7 +154,7 @@ class EventReader:
         cursor.close(True)  # an open cursor would hold its view of the file
         return found
 
-    def note(self, bandit: str, name: str) -> Event | None:
+    def note(self, bandit: str, name: str) -> StoredEvent | None:
         """Return the newest note of a bandit that has this name, or None."""
         with self._database.use():
             found = self._database.rows(_NOTES, (self._bandits.slot(bandit), name))

@@ -72,7 +72,7 @@ def to_store_error(path: Path, error: Exception) -> StoreError:
     if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError | apsw.CantOpenError):
         return StoreReadOnlyError(f"cannot be opened: {error}", path)
     if isinstance(error, apsw.NotADBError):
-        return NotAStoreError("must be a store, but it is not a database", path)
+        return NotAStoreError("is not a store: it is not a database", path)
     return StoreDamagedError(f"is damaged: {error}", path)
 
 
@@ -88,13 +88,13 @@ def missing_file_error(path: Path) -> Exception:
 def connect_for_reading(path: Path) -> apsw.Connection:
     """Open a file for reading; raise an error if it is not a store."""
     if path.is_dir():
-        raise NotAStoreError("must be a store, but it is a folder", path)
+        raise NotAStoreError("is not a store: it is a folder", path)
     try:
         size = path.stat().st_size
     except FileNotFoundError:
         raise missing_file_error(path) from None
     if size == 0:  # SQLite would take it for a new database, and delete the WAL
-        raise NotAStoreError("must be a store, but it is an empty file", path)
+        raise NotAStoreError("is not a store: it is an empty file", path)
     connection = connect(str(path), apsw.SQLITE_OPEN_READONLY)
     try:
         _check_header(path, connection)
@@ -121,7 +121,7 @@ def connect(name: str, flags: int) -> apsw.Connection:
 def _check_header(path: Path, connection: apsw.Connection) -> None:
     application, version = connection.pragma("application_id"), connection.pragma("user_version")
     if application != APPLICATION_ID:
-        raise NotAStoreError(f"must be a store, but it is another program's database (application id {application})", path)
+        raise NotAStoreError(f"is not a store: it is another program's database (application id {application})", path)
     if version != FORMAT:
         age = "a newer" if version > FORMAT else "an older"
         raise StoreFormatError(f"has format {version}, of {age} version; rotting {__version__} reads format {FORMAT}", path)

@@ -18,7 +18,7 @@ from typing import Any
 
 from rotting.errors import RottingError, StoreError, StoreFailedError, StoreFullError
 from rotting.live.arms import restore_arm
-from rotting.live.saved_state import Parts
+from rotting.live.saved_state import StateParts
 from rotting.live.state import BanditState
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
@@ -266,7 +266,7 @@ class Host:
                 due.append(hosted)
         return due
 
-    def save_snapshot(self, hosted: Hosted, number: int, parts: Parts) -> None:
+    def save_snapshot(self, hosted: Hosted, number: int, parts: StateParts) -> None:
         """Save the state of a bandit after the event with a number, which must be written; for a worker thread."""
         if hosted.generation == self.generation:
             self._store.save_snapshot(hosted.name, number, parts.to_json())

@@ -17,7 +17,7 @@ has them, and they survive the process. "memory": they are held in this process 
 DURABILITIES: tuple[Durability, ...] = ("disk", "os", "memory")
 
 
-class Event(NamedTuple):
+class StoredEvent(NamedTuple):
     """One entry of the log."""
 
     number: int
@@ -70,10 +70,10 @@ class Store(Protocol):
             bandits: the name and the description of each new bandit; `events` may already belong to it.
         """
 
-    def read(self, bandit: str | None = None, after: int = 0) -> Iterator[Event]:
+    def read(self, bandit: str | None = None, after: int = 0) -> Iterator[StoredEvent]:
         """Yield the events after a number, of one bandit or of all, in order; each is checked to be as it was written."""
 
-    def note(self, bandit: str, name: str) -> Event | None:
+    def note(self, bandit: str, name: str) -> StoredEvent | None:
         """Return the newest note of a bandit that has this name, or None; see `records.event_in`."""
 
     def save_snapshot(self, bandit: str, number: int, state: Payload) -> None:

@@ -25,7 +25,7 @@ from rotting.store.database import Database
 from rotting.store.event_reader import Contents
 from rotting.store.files import resolve
 from rotting.store.opening import open_reader, open_writer
-from rotting.store.protocol import DURABILITIES, Durability, Event, Payload, Snapshot
+from rotting.store.protocol import DURABILITIES, Durability, Payload, Snapshot, StoredEvent
 from rotting.store.snapshots import Snapshots
 
 
@@ -120,7 +120,7 @@ class SQLiteStore:
         """Write what was held back with durability "memory", without waiting for the disk."""
         self._appender.flush()
 
-    def read(self, bandit: str | None = None, after: int = 0) -> Iterator[Event]:
+    def read(self, bandit: str | None = None, after: int = 0) -> Iterator[StoredEvent]:
         """Yield the events after a number, of one bandit or of all, in order; each is checked to be as it was written."""
         self.flush()
         return self._reader.read(bandit, after)
@@ -138,7 +138,7 @@ class SQLiteStore:
         self.flush()
         return self._reader.contents(bandit, after, limit, max_bytes, checked)
 
-    def note(self, bandit: str, name: str) -> Event | None:
+    def note(self, bandit: str, name: str) -> StoredEvent | None:
         """Return the newest note of a bandit that has this name, or None."""
         if self._appender.held:  # checked here, to save most look-ups a call
             self.flush()

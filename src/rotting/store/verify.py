@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rotting.errors import RottingError, StoreDamagedError, brief
-from rotting.live.saved_state import Parts, restore
+from rotting.live.saved_state import StateParts, restore
 from rotting.live.state import BanditState
-from rotting.store.protocol import Event, Payload, Snapshot, Store
+from rotting.store.protocol import Payload, Snapshot, Store, StoredEvent
 from rotting.store.records import event_in
 from rotting.store.restoring import UNREADABLE, initial_state
 from rotting.store.writers import Writer
@@ -93,7 +93,7 @@ class _Replay:
         self._due = [(snapshot.number, name) for name in self._states for snapshot in store.snapshots(name)]
         self._due.sort(reverse=True)
 
-    def apply(self, event: Event) -> list[str]:
+    def apply(self, event: StoredEvent) -> list[str]:
         """Apply the next event; return a sentence for each problem."""
         problems = self._compare_snapshots(before=event.number)
         name, change = event.bandit, event_in(event.payload)
@@ -175,10 +175,10 @@ class _Replay:
 
 def _is_same(saved: Payload, state: BanditState) -> bool:
     """Return whether a saved state is equal to a state; an earlier version may have saved it in another form."""
-    made = Parts.of(state)
+    made = StateParts.of(state)
     if saved == made.to_json():
         return True
-    parts = Parts.of(restore(saved))
+    parts = StateParts.of(restore(saved))
     if parts.learner.updates >= made.learner.updates:  # an earlier version made other room for the same content
         parts.learner.match_room(made.learner)
     return parts.to_json() == made.to_json()

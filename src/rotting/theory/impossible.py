@@ -9,7 +9,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import Rule
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.tables import Table, number_format, value_column
+from rotting.display.tables import FormattedTable, number_format, value_column
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.problems import Abrupt, Constant, Problem, Rested, Restless
@@ -118,7 +118,7 @@ class Unlearnable:
         """The larger of the two, one per policy: at least floor(T / 8)."""
         return np.asarray(self.regrets.max(axis=1))
 
-    def table(self) -> Table:
+    def table(self) -> FormattedTable:
         """Return the mean regrets; the rows have the keys `policy`, `falls`, `stays`, `worst` and `floor`."""
         rows: list[dict[str, Any]] = [
             {
@@ -141,7 +141,7 @@ class Unlearnable:
         heading = (
             f"Mean regret on the two unlearnable problems, horizon {self.horizon:,}; Proposition 1 says at least floor(T / 8)"
         )
-        return Table((heading,), columns, rows)
+        return FormattedTable((heading,), columns, rows)
 
     def figure(self) -> Figure:
         """Return a figure: why the greedy oracle fails, and that no policy does well on both problems."""

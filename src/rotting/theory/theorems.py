@@ -10,7 +10,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.html_parts import Line, block, drawing
 from rotting.common.rules import positive_int
-from rotting.display.tables import Column, Table, value_column
+from rotting.display.tables import Column, FormattedTable, value_column
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy, labels_of
 from rotting.problems.problem import Problem
@@ -233,7 +233,7 @@ def why_no_bounds(problem: Problem, policy: Policy, horizon: int | None = None) 
     return () if None in reasons else tuple(dict.fromkeys(reason for reason in reasons if reason is not None))
 
 
-def applicable(problem: Problem, policy: Policy | None = None, horizon: int | None = None) -> Table:
+def applicable(problem: Problem, policy: Policy | None = None, horizon: int | None = None) -> FormattedTable:
     """Return for each theorem whether it applies to a problem, and why or why not.
 
     Args:
@@ -266,7 +266,7 @@ def applicable(problem: Problem, policy: Policy | None = None, horizon: int | No
         value_column("why"),
     )
     of = "" if policy is None else f" of {policy!r}"
-    return Table((f"Regret bounds{of} on {problem.name or 'the problem'}, horizon {known.horizon:,}",), columns, rows)
+    return FormattedTable((f"Regret bounds{of} on {problem.name or 'the problem'}, horizon {known.horizon:,}",), columns, rows)
 
 
 def bounds(problem: Problem, policy: Policy, horizon: int | None = None, checkpoints: Iterable[int] | None = None) -> Bounds:
@@ -329,7 +329,7 @@ def theoretical_policies(setting: str, sigma: float = 1.0) -> tuple[Policy, ...]
     return tuple(make(name, alpha=theory.least[setting], sigma=sigma) for name, theory in THEORIES.items())
 
 
-def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: int | None = None) -> Table:
+def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: int | None = None) -> FormattedTable:
     """Return the constants of a problem, and the bound of each theorem at the horizon.
 
     Args:
@@ -386,7 +386,7 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
         Column("the problem", lambda row: str(row["why"])),
     )
     lines = [*_describe(problem, known), *_describe_policies(rows, known, default=policies is None)]
-    return Table(tuple(lines), columns, rows)
+    return FormattedTable(tuple(lines), columns, rows)
 
 
 def is_vacuous(bound: float, most: float | None) -> bool:

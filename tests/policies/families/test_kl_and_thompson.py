@@ -139,11 +139,11 @@ def test_explain_speaks_in_rewards() -> None:
         bandit = Bandit(make(name, low=-10, high=10), arms=["a", "b"])
         for arm, reward in [("a", 4.0), ("b", -10.0), ("a", 6.0)]:
             bandit.update(arm, reward)
-        said = bandit.explain()["a"]
-        assert said.mean == pytest.approx(5.0)
-        assert 5.0 < said.index <= 10.0
-        assert said.index == pytest.approx(said.mean + said.width)
-        assert said.window == 2
+        reason = bandit.explain()["a"]
+        assert reason.mean == pytest.approx(5.0)
+        assert 5.0 < reason.index <= 10.0
+        assert reason.index == pytest.approx(reason.mean + reason.width)
+        assert reason.window == 2
     bandit = Bandit(make("thompson-sampling", low=-10, high=10), arms=["a"])
     bandit.update("a", 10.0)
     assert bandit.explain()["a"].mean == pytest.approx(-10 + 20 * 2 / 3)

@@ -16,20 +16,20 @@ HEADERS = (
 """Headers of every file. They tell the browser to run and load nothing but these files."""
 
 
-class Page(NamedTuple):
+class DashboardFile(NamedTuple):
     """A file and its content type."""
 
     content_type: str
     content: bytes
 
 
-def _files() -> dict[str, Page]:
+def _files() -> dict[str, DashboardFile]:
     found = {}
     for file in resources.files("rotting.service").joinpath("dashboard").iterdir():
         for ending, content_type in _CONTENT_TYPES.items():
             if file.name.endswith(ending):
                 path = "/" if file.name == "index.html" else f"/dashboard/{file.name}"
-                found[path] = Page(content_type, file.read_bytes())
+                found[path] = DashboardFile(content_type, file.read_bytes())
     return found
 
 

@@ -7,51 +7,51 @@ from pathlib import Path
 
 import pytest
 
-from rotting.service import pages
+from rotting.service import dashboard_files
 from rotting.service.tokens import new_token
 from tests.helpers.services import Client, running
 
 KINDS = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
-@pytest.mark.parametrize("path", pages.FILES)
+@pytest.mark.parametrize("path", dashboard_files.FILES)
 def test_every_file_is_served_with_a_strict_policy(shared_client: Client, path: str) -> None:
-    answer = shared_client("GET", path)
-    assert answer.status == 200
+    response = shared_client("GET", path)
+    assert response.status == 200
     ending = "html" if path == "/" else path.rpartition(".")[2]
-    assert answer.headers["content-type"] == KINDS[ending]
-    policy = dict(rule.strip().split(" ", 1) for rule in answer.headers["content-security-policy"].split(";"))
+    assert response.headers["content-type"] == KINDS[ending]
+    policy = dict(rule.strip().split(" ", 1) for rule in response.headers["content-security-policy"].split(";"))
     assert policy.pop("default-src") == "'none'"
     assert set(policy.values()) <= {"'self'", "'none'"}
     assert {"script-src", "base-uri", "form-action", "frame-ancestors"} <= set(policy)
-    assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.headers["referrer-policy"] == "no-referrer"
-    assert shared_client("HEAD", path).headers["content-length"] == str(len(pages.FILES[path].content))
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert response.headers["referrer-policy"] == "no-referrer"
+    assert shared_client("HEAD", path).headers["content-length"] == str(len(dashboard_files.FILES[path].content))
 
 
-@pytest.mark.parametrize("path", pages.FILES)
+@pytest.mark.parametrize("path", dashboard_files.FILES)
 def test_no_file_names_another_host(path: str) -> None:
-    found = set(re.findall(r"(?:https?:)?//[\w.-]+\.[\w/.-]+", pages.FILES[path].content.decode()))
+    found = set(re.findall(r"(?:https?:)?//[\w.-]+\.[\w/.-]+", dashboard_files.FILES[path].content.decode()))
     assert found <= {"http://www.w3.org/2000/svg"}  # the name of a format, which nobody asks for
 
 
-def test_all_that_is_imported_is_there() -> None:
-    for path, page in pages.FILES.items():
+def test_every_imported_script_exists() -> None:
+    for path, page in dashboard_files.FILES.items():
         if path.endswith(".js"):
             for name in re.findall(r'from "\./([\w.]+)"', page.content.decode()):
-                assert f"/dashboard/{name}" in pages.FILES
+                assert f"/dashboard/{name}" in dashboard_files.FILES
         if path == "/":
             for name in re.findall(r'(?:href|src)="(/[^"]*)"', page.content.decode()):
-                assert name in pages.FILES
+                assert name in dashboard_files.FILES
 
 
-def test_the_wheel_has_them() -> None:
+def test_the_wheel_contains_the_dashboard() -> None:
     root = Path(__file__).parents[2]
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
     # Then it has all files below the package that git does not ignore.
     assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == ["src/rotting"]
     files = [str(file.relative_to(root)) for file in (root / "src/rotting/service/dashboard").iterdir()]
-    assert len(files) == len(pages.FILES)
+    assert len(files) == len(dashboard_files.FILES)
     found = subprocess.run(["git", "check-ignore", *files], cwd=root, capture_output=True, text=True, check=False)
     if found.returncode == 128:
         pytest.skip("no repository")
