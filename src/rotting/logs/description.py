@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from rotting.display.tables import Column, Table
+from rotting.display.tables import Column, FormattedTable
 from rotting.logs.clocks import FEWEST_UNITS, entanglement
 from rotting.logs.log import Log
 from rotting.logs.trends import FEWEST
 
 
-def describe(log: Log) -> Table:
+def describe(log: Log) -> FormattedTable:
     """Return a table of what a log holds, with what can be learned from it below."""
     pulls, reward = log.pulls, log.reward[log.known]
     held = [("rows", f"{len(log):,}"), ("arms", f"{len(log.arms):,}, with {_range(pulls)} pulls")]
@@ -27,7 +27,7 @@ def describe(log: Log) -> Table:
     if log.propensity is not None:
         held.append(("propensities", f"{np.nanmin(log.propensity):.4g} to {np.nanmax(log.propensity):.4g}"))
     columns = (Column("the log holds", lambda row: row["what"]), Column("", lambda row: row["value"]))
-    return Table((), columns, [{"what": what, "value": value} for what, value in held], left=2, notes=tuple(_lessons(log)))
+    return FormattedTable((), columns, [{"what": what, "value": value} for what, value in held], left=2, notes=tuple(_lessons(log)))
 
 
 def _lessons(log: Log) -> list[str]:

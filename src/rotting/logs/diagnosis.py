@@ -10,7 +10,7 @@ import numpy as np
 
 from rotting.common.html_parts import block
 from rotting.display.plots import plot_figure
-from rotting.display.tables import Column, Table
+from rotting.display.tables import Column, FormattedTable
 from rotting.errors import InvalidTypeError
 from rotting.logs import clocks
 from rotting.logs.clocks import ClockComparison
@@ -59,7 +59,7 @@ class Diagnosis:
         counts = Counter(each.verdict for each in self.arms)
         return ", ".join(f"{number} of {len(self.arms)} arms: {verdict}" for verdict, number in counts.most_common())
 
-    def table(self) -> Table:
+    def table(self) -> FormattedTable:
         """Return the arms as a table for people, with the verdict on the clocks above it."""
         columns = (
             Column("arm", lambda row: str(row["name"])),
@@ -74,7 +74,7 @@ class Diagnosis:
             "launch, recent: mean reward of the first and of the last quarter of an arm's pulls.",
             "The intervals hold for all arms at once, also if the policy that wrote the log learned from the rewards.",
         )
-        return Table(lines, columns, [each._asdict() for each in self.arms], left=2, notes=notes)
+        return FormattedTable(lines, columns, [each._asdict() for each in self.arms], left=2, notes=notes)
 
     def plot(self, path: str | Path | None = None) -> "Picture":
         """Draw the rewards of the arms against their own pulls and against time, with 95 % bands.

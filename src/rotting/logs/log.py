@@ -9,7 +9,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.html_parts import block
-from rotting.display.tables import Column, Table
+from rotting.display.tables import Column, FormattedTable
 from rotting.errors import InvalidValueError
 from rotting.live.history import read_columns, to_list
 from rotting.logs import columns as reading
@@ -127,7 +127,7 @@ class Log:
         described = self.describe()
         return block(repr(self), described._repr_html_(), note="")
 
-    def describe(self) -> Table:
+    def describe(self) -> FormattedTable:
         """Return what the log holds, and what can and cannot be learned from it."""
         from rotting.logs.description import describe  # noqa: PLC0415 - it knows the class
 

@@ -18,7 +18,7 @@ from rotting.kernels.nested import new_state
 from rotting.kernels.policy_slots import choose, update
 from rotting.kernels.random_numbers import derive_key
 from rotting.live.policy_state import first_capacity, grow
-from rotting.logs.log import Log
+from rotting.logs.log import Log, positions
 from rotting.policy import Policy
 
 
@@ -98,7 +98,5 @@ def play_stacks(policy: Policy, stacks: Stacks, seed: int) -> StackGame:
     played, begun = int(progress[0]), bool(progress[1])
     chosen = choices[:played]
     places = stacks.units[:played] * n_arms + chosen
-    from rotting.logs.log import positions
-
     paid = stacks.rewards[stacks.starts[places] + positions(places)]
     return StackGame(chosen, paid, int(choices[played]) if begun else None)
