@@ -31,6 +31,11 @@ Decide live
     Decision                         a choice, with id, propensity and reason
     RewardsWarning                   the warning that rewards seem to be missing
 
+Learn from a log
+    Log                              past decisions: a data frame, a CSV or Parquet file, or a store
+    diagnose, Diagnosis              which arms wear out, and along which clock
+    replay, Replay                   what other policies would have earned on the rewards of a log
+
 Other libraries
     adapters                         Gymnasium's environments and agents, River's bandits
 
@@ -68,6 +73,11 @@ if TYPE_CHECKING:
     from rotting.live.checks import check_policy as check_policy
     from rotting.live.decisions import Decision as Decision
     from rotting.live.noise_checks import check_noise as check_noise
+    from rotting.logs.diagnosis import Diagnosis as Diagnosis
+    from rotting.logs.diagnosis import diagnose as diagnose
+    from rotting.logs.log import Log as Log
+    from rotting.logs.replay import Replay as Replay
+    from rotting.logs.replay import replay as replay
     from rotting.parts.doubling import doubling as doubling
     from rotting.policies.ad_switch import AdSwitch as AdSwitch
     from rotting.policies.ada_iltcb import AdaILTCB as AdaILTCB
@@ -136,6 +146,9 @@ _NAMES = {
     "live.checks": ("check_policy",),
     "live.decisions": ("Decision",),
     "live.noise_checks": ("check_noise",),
+    "logs.diagnosis": ("Diagnosis", "diagnose"),
+    "logs.log": ("Log",),
+    "logs.replay": ("Replay", "replay"),
     "parts.doubling": ("doubling",),
     "policy": ("Kernel", "Policy", "Reason"),
     "problems": ("Problem", "ProblemFamily"),

@@ -1,8 +1,8 @@
 """The rewards of a log as queues for each arm and bucket of time.
 
 If arms wear out with time alone, the rewards of an arm within a short bucket of time are exchangeable. A policy that gets its
-rewards from such queues, each drawn anew, plays a game that it could have played in the world of the log. This needs some rewards
-of every arm in every bucket: the log must have explored all the time.
+rewards from such queues, each drawn anew, plays a game that it could have played in the world of the log. This needs some
+rewards of every arm in every bucket: the log must have explored all the time.
 """
 
 from typing import NamedTuple

@@ -1,15 +1,15 @@
 """Along which clock do arms wear out: their own pulls, or time? Units that met the same arm at different rates can tell.
 
 Within one unit the pulls of an arm grow with time, so every curve along one clock is a curve along the other. Units with much
-traffic pull an arm faster than units with little. If pulls matter, an arm wears out faster in the busy units; if time matters, it
-wears out in all units together.
+traffic pull an arm faster than units with little. If pulls matter, an arm wears out faster in the busy units; if time matters,
+it wears out in all units together.
 
-Two regressions use this. The first one asks whether pulls matter beyond time: rewards are explained by a level for each unit and a
-free curve over time for each arm, and what is left is regressed on the wear that the pulls predict. The second one asks the
-same with the clocks exchanged. The predicted wear is estimated from other units than those that it is tested on, so that chance
-cannot confirm itself. It is estimated twice, from two halves of the other units: the difference of the two shows how much of it is
-noise, which would otherwise draw the coefficient towards 0. Both coefficients estimate the share of the wear that follows one
-clock; together they give the share that follows time, with an interval over the units.
+Two regressions use this. The first one asks whether pulls matter beyond time: rewards are explained by a level for each unit
+and a free curve over time for each arm, and what is left is regressed on the wear that the pulls predict. The second one asks
+the same with the clocks exchanged. The predicted wear is estimated from other units than those that it is tested on, so that
+chance cannot confirm itself. It is estimated twice, from two halves of the other units: the difference of the two shows how
+much of it is noise, which would otherwise draw the coefficient towards 0. Both coefficients estimate the share of the wear that
+follows one clock; together they give the share that follows time, with an interval over the units.
 """
 
 from typing import NamedTuple
@@ -25,6 +25,7 @@ MOST_UNITS = 100  # more units are joined, those of similar traffic together
 MOST_ARMS = 50  # the others have few pulls
 FOLDS = 5
 CURVE_BINS = 6  # of a predicted curve
+SHARED_BY = 5  # units that reach the last of these bins
 FREE_BINS = 30  # of a free curve, which must take up all of the other clock
 STEPS = 60  # of the alternating fits, at most
 CONVERGED = 1e-7
@@ -100,16 +101,27 @@ def _selected(log: Log) -> _Rows:
     return _Rows(new_arm[log.arm[kept]], new_unit[log.unit[kept]], log.reward[kept], clocks, arms.size, groups)
 
 
-def _bins(rows: _Rows, clock: str, number: int) -> Ints:
+def _bins(rows: _Rows, clock: str, number: int, shared: bool = False) -> Ints:
     """Return the bin of each row among `number` bins of its arm; equal values share a bin.
 
     The first bins are smaller than the last ones, since arms wear out fastest at first, and a policy that learns pulls its best
     arm long after it has worn out.
+
+    Args:
+        rows: the rows.
+        clock: "pulls" or "time".
+        number: of bins.
+        shared: whether several units must reach the last bin: where only the busiest units pulled an arm so often, their levels
+            cannot be told from the wear of the arm.
     """
     found = np.zeros(rows.arm.size, np.int64)
     for arm in range(rows.n_arms):
         own = rows.arm == arm
         values = rows.clocks[clock][own]
+        if shared:
+            reached = np.full(rows.n_units, -np.inf)
+            np.maximum.at(reached, rows.unit[own], values)
+            values = np.minimum(values, max(np.sort(reached)[-min(SHARED_BY, rows.n_units)], values.min()))
         edges = np.unique(np.quantile(values, np.linspace(0, 1, number + 1)[1:-1] ** 2))
         found[own] = np.searchsorted(edges, values, side="right")
     return found
@@ -227,7 +239,7 @@ def _folds(rows: _Rows) -> tuple[Ints, Ints]:
 def _test(rows: _Rows, clock: str, multiplicative: bool) -> ClockTest:
     """Test whether a clock matters beyond the other one."""
     other = "time" if clock == "pulls" else "pulls"
-    bins, free = _bins(rows, clock, CURVE_BINS), _bins(rows, other, FREE_BINS)
+    bins, free = _bins(rows, clock, CURVE_BINS, shared=True), _bins(rows, other, FREE_BINS)
     coarse = rows.arm * CURVE_BINS + bins
     counts = _table(rows, coarse, (rows.n_arms, CURVE_BINS))
     sums = _table(rows, coarse, (rows.n_arms, CURVE_BINS), rows.reward)
@@ -284,5 +296,3 @@ def entanglement(log: Log) -> float:
 
     within_arms = inside(rows.arm)
     return 1.0 if within_arms == 0 else 1 - inside(cells) / within_arms
-
-

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
@@ -124,7 +124,7 @@ def _checked(column: Any, name: str, rule: Rule) -> Floats:
     """Return a column of numbers, each of which is missing or obeys a rule."""
     array = _array(column)
     if array.dtype.kind in "fiub":
-        numbers = array.astype(np.float64)
+        numbers: Floats = array.astype(np.float64)
     else:
         numbers = _each(to_list(name, column), name, _number, f"be {rule.text}")
     valid = np.isnan(numbers) | (np.isfinite(numbers) & (numbers >= rule.low) & (numbers <= rule.high))
@@ -153,9 +153,12 @@ def _each(values: Sequence[Any], name: str, read: Callable[[object], float], rul
 
 
 def _number(value: object) -> float:
-    if isinstance(value, str) and value.strip().lower() in _TRUTHS:
-        return _TRUTHS[value.strip().lower()]
-    return float(value)  # type: ignore[arg-type] - raises a TypeError, which becomes an error with the row
+    if isinstance(value, str):
+        text = value.strip().lower()
+        return _TRUTHS[text] if text in _TRUTHS else float(text)
+    if not isinstance(value, SupportsFloat):
+        raise TypeError
+    return float(value)
 
 
 def _is_number(text: str) -> bool:

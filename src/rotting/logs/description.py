@@ -27,7 +27,9 @@ def describe(log: Log) -> FormattedTable:
     if log.propensity is not None:
         held.append(("propensities", f"{np.nanmin(log.propensity):.4g} to {np.nanmax(log.propensity):.4g}"))
     columns = (Column("the log holds", lambda row: row["what"]), Column("", lambda row: row["value"]))
-    return FormattedTable((), columns, [{"what": what, "value": value} for what, value in held], left=2, notes=tuple(_lessons(log)))
+    return FormattedTable(
+        (), columns, [{"what": what, "value": value} for what, value in held], left=2, notes=tuple(_lessons(log))
+    )
 
 
 def _lessons(log: Log) -> list[str]:
@@ -36,14 +38,20 @@ def _lessons(log: Log) -> list[str]:
     enough = int((known >= FEWEST).sum())
     found = [f"Wear of single arms: {enough} of {len(log.arms)} arms have at least {FEWEST} rewards."]
     if len(log.units) >= FEWEST_UNITS:
-        found.append(f"Clock: {len(log.units)} units may tell pulls and time apart; entanglement {entanglement(log):.2f}, where 1 is hopeless.")
+        found.append(
+            f"Clock: {len(log.units)} units may tell pulls and time apart (entanglement {entanglement(log):.2f}; at 1 they "
+            f"could not)."
+        )
     else:
         found.append(
             f"Clock: without a column `unit` of at least {FEWEST_UNITS} units, pulls and time cannot be told apart "
             f"(entanglement {entanglement(log):.2f})."
         )
     if log.missing:
-        found.append(f"{log.missing / len(log):.1%} of the rewards are missing. If they are zeros that nobody reported, fill them in first.")
+        found.append(
+            f"{log.missing / len(log):.1%} of the rewards are missing. If they are zeros that nobody reported, write the "
+            f"zeros into the log first."
+        )
     if log.available is not None:
         found.append("Not every arm was always available; replays let policies choose among all arms.")
     return found

@@ -25,8 +25,10 @@ CANNOT_TELL = "cannot tell"
 NO_FALL = 0.2  # arms that together fell by less than this share of their level do not wear out
 RELIABLE = 0.3  # the least share of the predicted wear that must not be noise
 ERROR = 0.02  # of each one-sided test
-EDGE = 0.45  # a clock is named alone if the share of the other one is below this
-BOTH = 0.1  # both clocks are named if each has more than this share
+EDGE = 0.35  # a clock is named alone if the share of the other one is below this
+BOTH = 0.1  # both clocks are named if each has more than this share,
+BOTH_ERROR = 0.005  # and each test is this sure
+ROWS_PER_UNIT = 20
 AGREE = 3.0  # standard errors between the two estimates of the share
 
 
@@ -146,8 +148,8 @@ def _clock(log: Log, arms: tuple[ArmTrend, ...], change: tuple[float, float, flo
         return "none", f"All arms together fell by less than {-min(change[1], 0.0):.0%} (95 % interval), and no arm changed."
     if len(log.units) < clocks.FEWEST_UNITS:
         how = (
-            f"Within an arm, own pulls grow with time (entanglement {entangled:.2f}), so either clock explains the same rewards. "
-            f"A column `unit` with at least {clocks.FEWEST_UNITS} units of unequal traffic, or random pauses of arms, could tell."
+            f"The pulls of an arm grow with time (entanglement {entangled:.2f}), so either clock explains the same rewards. A "
+            f"column `unit` with at least {clocks.FEWEST_UNITS} units of unequal traffic, or random pauses of arms, could tell."
         )
         return CANNOT_TELL, how
     return CANNOT_TELL, f"The units do not tell pulls and time apart clearly enough (entanglement {entangled:.2f})."
@@ -155,10 +157,13 @@ def _clock(log: Log, arms: tuple[ArmTrend, ...], change: tuple[float, float, flo
 
 def _named_clock(log: Log) -> tuple[str, str] | None:
     """Return the clock that the units of a log name, and the reason; None if they name none, or contradict each other."""
-    if len(log.units) < clocks.FEWEST_UNITS or len(log.arms) < 1:
+    rewards = log.reward[log.known]
+    if len(log.units) < clocks.FEWEST_UNITS or rewards.size < ROWS_PER_UNIT * clocks.FEWEST_UNITS or rewards.std() == 0:
         return None
-    nonnegative = float(np.nanmin(log.reward, initial=0.0)) >= 0
-    found = [_verdict(clocks.compare_clocks(log, multiplicative)) for multiplicative in ((True, False) if nonnegative else (False,))]
+    # Whether a busy unit multiplies the rewards of an arm or adds to them is not known: where both are possible, a clock that
+    # only one of them names counts, but not two different clocks.
+    links = (True, False) if rewards.min() >= 0 else (False,)
+    found = [_verdict(clocks.compare_clocks(log, multiplicative)) for multiplicative in links]
     names = {each[0] for each in found if each is not None}
     return found[0] if len(names) == 1 else None
 
@@ -166,17 +171,19 @@ def _named_clock(log: Log) -> tuple[str, str] | None:
 def _verdict(found: ClockComparison) -> tuple[str, str] | None:
     critical, wide = clocks.critical(found.units, ERROR), clocks.critical(found.units, 0.05)
     low, high = found.share_of_time - wide * found.error, found.share_of_time + wide * found.error
-    pulls = found.pulls.score > critical and found.pulls.reliability > RELIABLE
-    time = found.time.score > critical and found.time.reliability > RELIABLE
-    if abs(found.disagreement) >= AGREE or math.isnan(low):
+    if math.isnan(low) or min(found.pulls.reliability, found.time.reliability) < RELIABLE:
+        return None
+    surely = clocks.critical(found.units, BOTH_ERROR)
+    if all(each.score > surely and each.share - wide * each.error > BOTH for each in (found.pulls, found.time)):
+        return "both", "Pulls matter beyond time, and time beyond pulls."
+    pulls, time = found.pulls.score > critical, found.time.score > critical
+    if abs(found.disagreement) >= AGREE:
         return None
     interval = f"The share of the wear that follows time is {_percent(low)} to {_percent(high)} (90 % interval over the units)."
     if pulls and not time and high < EDGE:
         return "pulls", f"Units that pulled an arm more often wore it out faster at the same time. {interval}"
     if time and not pulls and low > 1 - EDGE:
         return "time", f"Arms wore out in busy and quiet units at the same times. {interval}"
-    if pulls and time and low > BOTH and high < 1 - BOTH:
-        return "both", f"Pulls matter beyond time, and time beyond pulls. {interval}"
     return None
 
 
@@ -190,5 +197,3 @@ def _number(value: float) -> str:
 
 def _interval(row: dict[str, float]) -> str:
     return "-" if math.isnan(row["low"]) else f"{row['low']:+.4g} to {row['high']:+.4g}"
-
-

@@ -1,17 +1,15 @@
 """`Log`: the decisions of the past, in their order, with what each of them paid."""
 
 from collections.abc import Hashable, Sequence
-from datetime import UTC, datetime
-from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from rotting.common.arrays import Floats, Ints
+from rotting.common.arrays import Ints
 from rotting.common.html_parts import block
-from rotting.display.tables import Column, FormattedTable
+from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidValueError
-from rotting.live.history import read_columns, to_list
+from rotting.live.history import read_columns
 from rotting.logs import columns as reading
 
 
@@ -121,7 +119,9 @@ class Log:
     def __repr__(self) -> str:
         units = f", {len(self.units)} units" if self.has_units else ""
         missing = f", {self.missing:,} missing reward{'s' * (self.missing > 1)}" if self.missing else ""
-        return f"Log({len(self):,} row{'s' * (len(self) > 1)}, {len(self.arms)} arm{'s' * (len(self.arms) > 1)}{units}{missing})"
+        return (
+            f"Log({len(self):,} row{'s' * (len(self) > 1)}, {len(self.arms)} arm{'s' * (len(self.arms) > 1)}{units}{missing})"
+        )
 
     def _repr_html_(self) -> str:
         described = self.describe()
@@ -161,5 +161,8 @@ def _check_decisions(column: Any, name: str) -> None:
     if len(ids.names) < ids.which.size:
         row = int(np.flatnonzero(positions(ids.which) > 0)[0])
         raise InvalidValueError(
-            name, "be different in every row: a decision has one reward", ids.names[ids.which[row]], where=reading.place(row, name)
+            name,
+            "be different in every row: a decision has one reward",
+            ids.names[ids.which[row]],
+            where=reading.place(row, name),
         )

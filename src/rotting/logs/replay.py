@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rotting.common.arrays import Floats
 from rotting.common.html_parts import block
 from rotting.common.rules import nonnegative_int
 from rotting.common.statistics import t_critical
@@ -37,7 +36,7 @@ class PolicyReplay:
         log_reward: what the log earned in as many rounds.
         ran_out: the arm that the policy asked for when the log had no more of its rewards; None if every round was answered.
         choices: the arms that the policy chose in these rounds.
-        low: a lower bound of the reward in all rounds of the log, whichever way the log allows arms to wear out; NaN without one.
+        low: a lower bound of the reward in all rounds of the log, along every clock that the log allows; NaN without one.
         high: an upper bound; NaN if there is none.
         why: why a bound is missing; empty if both are there.
     """
@@ -182,9 +181,7 @@ def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0) -> Repl
     return Replay(log, [_replay(log, policy, stacks, buckets, decay, seed) for policy in listed])
 
 
-def _replay(
-    log: Log, policy: Policy, stacks: Stacks, buckets: Buckets | EmptyBucket, decay: str, seed: int
-) -> PolicyReplay:
+def _replay(log: Log, policy: Policy, stacks: Stacks, buckets: Buckets | EmptyBucket, decay: str, seed: int) -> PolicyReplay:
     game = play_stacks(policy, stacks, seed)
     steps = game.choices.size
     low, high, why = _bounds_to_the_end(log, policy, stacks, game, buckets, decay, seed)
@@ -227,7 +224,7 @@ def _bounds_to_the_end(
 
 
 def _bounds_by_pulls(stacks: Stacks, game: StackGame) -> tuple[float, float]:
-    """Return bounds if arms wear out with their pulls: what is earned so far, and the rest at no more than the present levels."""
+    """Return bounds if arms wear out with their pulls: what was earned so far, and the rest at the present levels at most."""
     earned, left = float(game.rewards.sum()), stacks.units.size - game.choices.size
     if left == 0:
         return earned, earned
@@ -257,7 +254,7 @@ def _highest_level(stacks: Stacks, game: StackGame) -> float:
 def _bounds_by_time(policy: Policy, buckets: Buckets, seed: int) -> tuple[float, float]:
     """Return an interval if arms wear out with time: games on rewards drawn from the same arm and bucket."""
     rng = np.random.default_rng([seed, DRAWS])
-    earned: Floats = np.array([play_stacks(policy, draw_queues(buckets, rng), seed + k).rewards.sum() for k in range(DRAWS)])
+    earned = np.array([play_stacks(policy, draw_queues(buckets, rng), seed + k).rewards.sum() for k in range(DRAWS)])
     half = t_critical(DRAWS - 1) * float(earned.std(ddof=1))
     return float(earned.mean()) - half, float(earned.mean()) + half
 

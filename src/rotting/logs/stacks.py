@@ -1,8 +1,8 @@
 """The rewards of a log as stacks, and the game of a policy on them.
 
-Let X(i, n) be the reward of the n-th pull of arm i, whenever that pull comes: the arms are rested. A log shows X(i, 1), X(i, 2),
-... in their order, whatever policy wrote it. A policy that gets its rewards from these stacks plays the game that it would have
-played live, decision by decision, until it asks for a reward that the log does not have.
+Let X(i, n) be the reward of the n-th pull of arm i, whenever that pull comes: the arms are rested. A log shows X(i, 1), X(i,
+2), ... in their order, whatever policy wrote it. A policy that gets its rewards from these stacks plays the game that it would
+have played live, decision by decision, until it asks for a reward that the log does not have.
 """
 
 from typing import Any, NamedTuple

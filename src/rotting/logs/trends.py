@@ -1,9 +1,10 @@
 """Does the reward of an arm fall? Its launch against its recent pulls, with an interval that an adaptive log cannot mislead.
 
 A policy that learns stops pulling an arm after bad luck, so the last pulls of an arm look worse than they are, and a plain
-interval around their mean is wrong. The comparison here is made at pull counts that were fixed before any reward was seen: at the
-largest number n of a fixed grid that the arm has reached, the first quarter of these n pulls is compared with the last quarter. The
-interval holds for all arms and for all numbers of the grid at once (Bonferroni), so it does not matter why the policy stopped.
+interval around their mean is wrong. The comparison here is made at pull counts that were fixed before any reward was seen: at
+the largest number n of a fixed grid that the arm has reached, the first quarter of these n pulls is compared with the last
+quarter. The interval holds for all arms and for all numbers of the grid at once (Bonferroni), so it does not matter why the
+policy stopped.
 """
 
 import math
