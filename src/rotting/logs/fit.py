@@ -2,11 +2,13 @@
 
 import hashlib
 import math
+from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import run_number
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.logs import two_clocks
 from rotting.logs.clocks import FEWEST_UNITS
@@ -15,8 +17,8 @@ from rotting.logs.levels import Levels, cells_of, draw_levels, levels_of, pull_s
 from rotting.logs.log import Log, positions
 from rotting.problems.arms import Arm, Product, Rested, Restless, Sum
 from rotting.problems.decays import Piecewise
-from rotting.problems.families import ProblemFamily, generator
-from rotting.problems.mean_table import PRODUCT, SUM, Means, Steps, join, merge, no_steps, one_arm
+from rotting.problems.families import ProblemFamily, family_key, generator
+from rotting.problems.mean_table import PRODUCT, SUM, Means, Steps, join, merge, one_arm
 from rotting.problems.oracle import GREEDY_RISING, GREEDY_TWO_CLOCKS
 from rotting.problems.problem import Problem
 
@@ -40,10 +42,10 @@ def rounds_of(log: Log) -> Rounds:
 
 
 class Curves(NamedTuple):
-    """The means of one run, arm by arm: their steps over pulls and over rounds."""
+    """The means of one run: the values [arm, piece] over pulls and over rounds, one 0 for a clock that arms do not follow."""
 
-    pulls: list[Steps]
-    rounds: list[Steps]
+    pulls: Floats
+    rounds: Floats
 
 
 class FittedFamily(ProblemFamily):
@@ -76,10 +78,15 @@ class FittedFamily(ProblemFamily):
         self.noise = fitted_noise(rows.arm, ticks, rows.reward, cells)
         self._lowest = 0.0 if rows.reward.min() >= 0 else -math.inf
         self._fitted: Levels | two_clocks.Table
+        self._starts: tuple[Ints, Ints]  # of the pieces over pulls and over rounds
+        nothing = np.zeros(1, np.int64)
         if clock == "both":
             self._fitted = two_clocks.table_of(rows.arm, rows.unit, rows.own_pulls, rows.reward, self.n_arms, starts)
+            self._starts = starts, self._fitted.rounds
         else:
             self._fitted = levels_of(cells)
+            self._starts = (starts, nothing) if clock == "pulls" else (nothing, starts)
+        self._played = _counts(rows, self.n_arms, *self._starts)
         hasher = hashlib.sha256()
         for array in (rows.arm, rows.reward, rows.unit, rows.pulls):
             hasher.update(np.ascontiguousarray(array).data)
@@ -100,16 +107,27 @@ class FittedFamily(ProblemFamily):
     def curves(self, run: int, key: int) -> Curves:
         """Return the means of a run."""
         rng = generator(key, run)
-        nothing = [no_steps()] * self.n_arms
+        nothing = np.zeros((self.n_arms, 1))
         if isinstance(self._fitted, Levels):
             levels = draw_levels(self._fitted, rng, self._lowest, self.noise.highest_mean, falling=self.falling)
-            steps = _steps(self._fitted.cells.starts, levels)
-            return Curves(steps, nothing) if self.clock == "pulls" else Curves(nothing, steps)
-        over_pulls, over_rounds = two_clocks.draw_curves(self._fitted, rng, falling=self.falling)
+            return Curves(levels, nothing) if self.clock == "pulls" else Curves(nothing, levels)
+        pulls, rounds = two_clocks.draw_curves(self._fitted, rng, falling=self.falling)
         if self._fitted.multiplicative:
-            most = np.maximum(over_rounds.max(axis=1, keepdims=True), np.finfo(float).tiny)
-            over_pulls = np.minimum(over_pulls, self.noise.highest_mean / most)
-        return Curves(_steps(self._fitted.starts, over_pulls), _steps(self._fitted.rounds, over_rounds))
+            most = np.maximum(rounds.max(axis=1, keepdims=True), np.finfo(float).tiny)
+            pulls = np.minimum(pulls, self.noise.highest_mean / most)
+        return Curves(pulls, rounds)
+
+    def log_reward(self, run: int, seed: int = 0) -> float:
+        """Return the mean reward of the choices of the log, all rounds together, in the problem of a run."""
+        pulls, rounds = self.curves(run_number("run", run), family_key(seed))
+        both = pulls[:, :, None], rounds[:, None, :]
+        return float((self._played * (both[0] * both[1] if self._kind == PRODUCT else both[0] + both[1])).sum())
+
+    def _steps(self, run: int, key: int) -> Iterator[tuple[Steps, Steps]]:
+        """Yield the pieces of each arm over pulls and over rounds."""
+        curves = self.curves(run, key)
+        for pulls, rounds in zip(*curves, strict=True):  # adding zero turns -0.0 into 0.0
+            yield merge(self._starts[0], pulls + 0.0), merge(self._starts[1], rounds + 0.0)
 
     @property
     def _kind(self) -> int:
@@ -117,17 +135,12 @@ class FittedFamily(ProblemFamily):
 
     def means(self, run: int, key: int, horizon: int) -> Means:
         """Return the table of a run's problem."""
-        curves = self.curves(run, key)
-        arms = [
-            one_arm(self._kind, _until(rounds, horizon), _until(pulls, horizon), on_rounds=self.clock == "time")
-            for pulls, rounds in zip(*curves, strict=True)
-        ]
-        return join(arms)
+        steps = [(_until(pulls, horizon), _until(rounds, horizon)) for pulls, rounds in self._steps(run, key)]
+        return join([one_arm(self._kind, rounds, pulls, on_rounds=self.clock == "time") for pulls, rounds in steps])
 
     def drawn(self, run: int, key: int) -> Problem:
         """Return the problem of a run."""
-        curves = self.curves(run, key)
-        arms = [self._arm(_decay(pulls), _decay(rounds)) for pulls, rounds in zip(*curves, strict=True)]
+        arms = [self._arm(_decay(pulls), _decay(rounds)) for pulls, rounds in self._steps(run, key)]
         return Problem(arms, self.noise, self.horizon, self.name)
 
     def _arm(self, pulls: Piecewise, rounds: Piecewise) -> Arm:
@@ -142,9 +155,12 @@ class FittedFamily(ProblemFamily):
         return f"FittedFamily({self.n_arms} arms, {self.horizon:,} rounds, log={self._log!r}, clock={self.clock!r}{rising})"
 
 
-def _steps(starts: Ints, levels: Floats) -> list[Steps]:
-    """Return the pieces of each arm; adding zero turns -0.0 into 0.0."""
-    return [merge(starts, each + 0.0) for each in levels]
+def _counts(rows: Rounds, n_arms: int, pull_pieces: Ints, round_pieces: Ints) -> Floats:
+    """Return how often the log pulled each arm in each piece of pulls and of rounds."""
+    pulls = np.searchsorted(pull_pieces, rows.pulls, side="right") - 1
+    rounds = np.searchsorted(round_pieces, np.arange(rows.arm.size), side="right") - 1
+    shape = n_arms, pull_pieces.size, round_pieces.size
+    return np.bincount(np.ravel_multi_index((rows.arm, pulls, rounds), shape), minlength=math.prod(shape)).astype(float).reshape(shape)
 
 
 def _until(steps: Steps, horizon: int) -> Steps:

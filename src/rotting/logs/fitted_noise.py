@@ -40,10 +40,10 @@ def _is_poisson(left: Floats, counts: Floats, means: Floats) -> bool:
 
 def _grows_with_level(cells: Cells) -> bool:
     """Return whether the standard deviation of the rewards is closer to a multiple of their level than to a constant."""
-    used = (cells.counts >= _FEWEST) & (cells.means > 0) & (cells.variances > 0)
+    used = (cells.counts >= _FEWEST) & (cells.means > 0) & (cells.squares > 0)
     if used.sum() < 2:
         return True
-    weights, spread, level = cells.counts[used], np.log(cells.variances[used]), 2 * np.log(cells.means[used])
+    weights, spread, level = cells.counts[used], np.log(cells.squares[used] / (cells.counts[used] - 1)), 2 * np.log(cells.means[used])
 
     def variation(values: Floats) -> float:
         return float(np.average((values - np.average(values, weights=weights)) ** 2, weights=weights))

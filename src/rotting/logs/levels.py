@@ -20,7 +20,7 @@ from rotting.problems.variates import normals
 
 CELLS = 40
 STEPS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # of the walk, in units of the spread of all levels
-_POOLED = 100  # rewards at which the variance of a cell counts as much as that of its arm
+_POOLED = 20  # rewards at which the variance of an arm counts as much as that of all arms
 _SIGNAL = 0.0025  # the least share of the variance of cell means that levels are taken to have
 _EXPECTATIONS = 20  # steps of the estimate of how common each step of the walk is
 _OWN = 4  # cells with rewards at which the recent rate of an arm counts as much as that of all arms
@@ -34,7 +34,8 @@ class Cells(NamedTuple):
     starts: Ints  # [cell] the first tick of each
     counts: Floats  # [cell, arm] rewards
     means: Floats  # [cell, arm] their mean; 0 if there are none
-    variances: Floats  # [cell, arm] of a single reward
+    squares: Floats  # [cell, arm] the sum of their squared distances from the mean
+    variances: Floats  # [arm] of a single reward
 
 
 def pull_starts(pulls: Ints, horizon: int) -> Ints:
@@ -62,8 +63,8 @@ def cells_of(arm: Ints, tick: Ints, reward: Floats, n_arms: int, starts: Ints) -
     degrees = np.maximum(counts - 1, 0)
     by_arm, free = squares.sum(axis=0), degrees.sum(axis=0)
     pooled = _total(by_arm) / _total(free) if _total(free) > 0 else float(reward.var())
-    own = (by_arm + _POOLED * pooled) / (free + _POOLED)
-    return Cells(starts, counts, means, (squares + _POOLED * own) / (degrees + _POOLED))
+    # One variance for each arm: by cell, the low ones of clicks would look more precise than the high ones, and draw levels down.
+    return Cells(starts, counts, means, squares, (by_arm + _POOLED * pooled) / (free + _POOLED))
 
 
 class Levels(NamedTuple):
@@ -98,7 +99,7 @@ def levels_of(cells: Cells) -> Levels:
         if g:
             variance = variance + steps
         if n[g].any():
-            error = np.where(n[g] > 0, cells.variances[g] / np.maximum(n[g], 1), np.inf)
+            error = np.where(n[g] > 0, cells.variances / np.maximum(n[g], 1), np.inf)
             off = variance + np.where(n[g] > 0, error, 0.0)
             known = (n[g] > 0) & (off > 0)
             gain = np.where(known, variance / np.where(known, off, 1.0), 0.0)

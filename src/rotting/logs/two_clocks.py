@@ -88,16 +88,13 @@ def draw_curves(table: Table, rng: np.random.Generator, *, falling: bool) -> tup
     """
     sums = table.sums + table.spread * normals(rng, table.sums.shape)
     share = min(max((float(rng.random()) - _ENDS) / (1 - 2 * _ENDS), 0.0), 1.0)
-    units, pulls, rounds, weights = _fit(table, sums)
-    if falling:
-        pulls = np.array([falling_curve(each, weight) for each, weight in zip(pulls, weights[0], strict=True)])
-        rounds = np.array([falling_curve(each, weight) for each, weight in zip(rounds, weights[1], strict=True)])
+    units, pulls, rounds = _fit(table, sums, falling=falling)
     over_all = np.array([_over_all_pulls(table, i, units, pulls[i], share) for i in range(len(pulls))])
     return over_all, rounds
 
 
-def _fit(table: Table, sums: Floats) -> tuple[Floats, Floats, Floats, tuple[Floats, Floats]]:
-    """Return the levels of the units, the curves [arm, bin] over own pulls and over rounds, and the rows in their bins."""
+def _fit(table: Table, sums: Floats, *, falling: bool) -> tuple[Floats, Floats, Floats]:
+    """Return the levels of the units, and the curves [arm, bin] over own pulls and over rounds."""
     n_arms = len(table.edges)
     units = np.ones(table.traffic.size) if table.multiplicative else np.zeros(table.traffic.size)
     first = table.arm * PULL_BINS + table.pull_bin
@@ -111,10 +108,15 @@ def _fit(table: Table, sums: Floats) -> tuple[Floats, Floats, Floats, tuple[Floa
     prior = (noise / (_ALIKE * scale) ** 2)[:, None]  # rows that count as much as what is known from the other arms
     pulls = np.repeat(level[:, None], PULL_BINS, axis=1)
     rounds = np.full((n_arms, ROUND_BINS), 1.0 if table.multiplicative else 0.0)
+    by_pulls = np.bincount(first, table.counts, pulls.size).reshape(pulls.shape) + 1
+    by_rounds = np.bincount(second, table.counts, rounds.size).reshape(rounds.shape) + 1
     fit = _multiply if table.multiplicative else _add
     for _ in range(_STEPS):
+        # Each curve is made to fall before the other one is fitted, which takes up what it cannot explain.
         pulls = fit(table, sums, units[table.unit], rounds.ravel()[second], first, pulls, prior)
+        pulls = _falling(pulls, by_pulls) if falling else pulls
         rounds = fit(table, sums, units[table.unit], pulls.ravel()[first], second, rounds, prior)
+        rounds = _falling(rounds, by_rounds) if falling else rounds
         others = pulls.ravel()[first], rounds.ravel()[second]
         if table.multiplicative:
             exposure = np.bincount(table.unit, table.counts * others[0] * others[1], units.size)
@@ -124,9 +126,15 @@ def _fit(table: Table, sums: Floats) -> tuple[Floats, Floats, Floats, tuple[Floa
             left = sums - table.counts * (others[0] + others[1])
             units = np.bincount(table.unit, left, units.size) / np.maximum(table.traffic * table.counts.sum(), 1)
             units = units - float(table.traffic @ units)
-    by_pulls = np.bincount(first, table.counts, pulls.size).reshape(pulls.shape) + 1
-    by_rounds = np.bincount(second, table.counts, rounds.size).reshape(rounds.shape) + 1
-    return units, pulls, rounds, (by_pulls, by_rounds)
+    return units, pulls, rounds
+
+
+def _falling(curves: Floats, weights: Floats) -> Floats:
+    """Return the falling curves closest to the curves [arm, bin]."""
+    found = curves.copy()
+    for i in np.flatnonzero((curves[:, 1:] > curves[:, :-1]).any(axis=1)):
+        found[i] = falling_curve(curves[i], weights[i])
+    return found
 
 
 def _multiply(table: Table, sums: Floats, one: Floats, two: Floats, which: Ints, curve: Floats, prior: Floats) -> Floats:
