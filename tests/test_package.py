@@ -47,6 +47,7 @@ NAMES = {
     "ProblemFamily",
     "Reason",
     "Replay",
+    "Resampled",
     "Result",
     "RewardsWarning",
     "Simulation",

@@ -1,0 +1,190 @@
+"""The levels of arms along a clock, as a log allows them: draws of curves that the rewards could have come from.
+
+The clock is cut into cells. The level of an arm walks from cell to cell: a random walk, whose step the rewards of the arm tell,
+with the help of those of all arms. Given the rewards, the levels have a normal distribution, from which curves are drawn
+(Carter and Kohn 1994; Fruehwirth-Schnatter 1994). The distribution depends on the rewards alone, not on why the policy of the log
+pulled an arm or stopped pulling it. A bootstrap would copy the bad luck after which an arm was left.
+
+Behind the last reward of an arm there is no information. There the level goes on between two extremes, which one number in each run
+decides for all arms together: it stays, or it keeps falling at its recent rate.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.kernels.elementary import exps, logs, powers
+from rotting.logs.clocks import falling as falling_curve
+from rotting.problems.variates import normals
+
+CELLS = 40
+STEPS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # of the walk, in units of the spread of all levels
+_POOLED = 20  # rewards at which the variance of an arm counts as much as that of all arms
+_SIGNAL = 0.0025  # the least share of the variance of cell means that levels are taken to have
+_EXPECTATIONS = 20  # steps of the estimate of how common each step of the walk is
+_OWN = 4  # cells with rewards at which the recent rate of an arm counts as much as that of all arms
+_ENDS = 0.3  # the share of runs in which levels stay, and of those in which they keep falling
+_STEEPEST = 8.0  # the most that the spacing of cells grows: cell g starts at (g / CELLS)**8 of the clock
+
+
+class Cells(NamedTuple):
+    """The rewards of each cell of the clock and each arm."""
+
+    starts: Ints  # [cell] the first tick of each
+    counts: Floats  # [cell, arm] rewards
+    means: Floats  # [cell, arm] their mean; 0 if there are none
+    squares: Floats  # [cell, arm] the sum of their squared distances from the mean
+    variances: Floats  # [arm] of a single reward
+
+
+def pull_starts(pulls: Ints, horizon: int) -> Ints:
+    """Return where cells of pulls start: half of them lie within the pulls of the median arm, shorter ones first."""
+    typical = max(float(np.median(pulls[pulls > 0])), 1.0)
+    growth = float(np.log2(horizon / typical)) if horizon > typical else 1.0
+    shares = powers(np.arange(CELLS) / CELLS, min(max(growth, 1.0), _STEEPEST))
+    return np.unique((shares * horizon).astype(np.int64))
+
+
+def round_starts(horizon: int) -> Ints:
+    """Return where cells of rounds start, all of one length."""
+    return np.unique(np.arange(CELLS) * horizon // CELLS)
+
+
+def cells_of(arm: Ints, tick: Ints, reward: Floats, n_arms: int, starts: Ints) -> Cells:
+    """Return the rewards of each cell and arm; `tick` is the clock of each reward."""
+    shape = starts.size, n_arms
+    places = (np.searchsorted(starts, tick, side="right") - 1) * n_arms + arm
+    counts = np.bincount(places, minlength=starts.size * n_arms).astype(np.float64)
+    means = np.bincount(places, reward, counts.size) / np.maximum(counts, 1)
+    left = reward - means[places]
+    squares = np.bincount(places, left * left, counts.size).reshape(shape)
+    counts, means = counts.reshape(shape), means.reshape(shape)
+    degrees = np.maximum(counts - 1, 0)
+    by_arm, free = squares.sum(axis=0), degrees.sum(axis=0)
+    pooled = _total(by_arm) / _total(free) if _total(free) > 0 else float(reward.var())
+    # One variance for each arm: by cell, the low ones of clicks would look more precise than the high ones, and draw levels down.
+    return Cells(starts, counts, means, squares, (by_arm + _POOLED * pooled) / (free + _POOLED))
+
+
+class Levels(NamedTuple):
+    """The distribution of the levels of all arms, given the rewards: the forward pass of a Kalman filter for each step."""
+
+    cells: Cells
+    means: Floats  # [cell, step, arm] given the rewards up to the cell
+    variances: Floats  # [cell, step, arm]
+    steps: Floats  # [step, 1] the variance of the walk from cell to cell
+    chances: Floats  # [step, arm] of each step, summed up: the last one is 1
+
+
+def levels_of(cells: Cells) -> Levels:
+    """Return the distribution of the levels, given the rewards of the cells."""
+    n, y = cells.counts, cells.means
+    per_arm = np.maximum(n.sum(axis=0), 1)
+    arms = (n * y).sum(axis=0) / per_arm
+    seen = n.sum(axis=0) > 0
+    total = _total(n.sum(axis=0))
+    grand = _total((n * y).sum(axis=0)) / total
+    spread = _total((n * (y - grand) ** 2).sum(axis=0))
+    noise = _total(np.where(n > 0, cells.variances, 0.0).sum(axis=0))
+    signal = max(spread - noise, _SIGNAL * spread) / total
+    number = max(int(seen.sum()), 1)
+    centre = _total(np.where(seen, arms, 0.0)) / number
+    between = _total(np.where(seen, (arms - centre) ** 2, 0.0)) / (number - 1) if number > 1 else 10 * signal
+    steps = np.array(STEPS)[:, None] ** 2 * signal
+    shape = steps.size, y.shape[1]
+    mean, variance, likelihood = np.full(shape, centre), np.full(shape, between + signal), np.zeros(shape)
+    means, variances = np.empty((len(y), *shape)), np.empty((len(y), *shape))
+    for g in range(len(y)):
+        if g:
+            variance = variance + steps
+        if n[g].any():
+            error = np.where(n[g] > 0, cells.variances / np.maximum(n[g], 1), np.inf)
+            off = variance + np.where(n[g] > 0, error, 0.0)
+            known = (n[g] > 0) & (off > 0)
+            gain = np.where(known, variance / np.where(known, off, 1.0), 0.0)
+            surprise = y[g] - mean
+            likelihood -= np.where(known, (logs(np.where(known, off, 1.0)) + surprise**2 / np.where(known, off, 1.0)) / 2, 0.0)
+            mean, variance = mean + gain * surprise, variance * (1 - gain)
+        means[g], variances[g] = mean, variance
+    return Levels(cells, means, variances, steps, _chances(likelihood))
+
+
+def _chances(likelihood: Floats) -> Floats:
+    """Return the chance of each step for each arm, summed up over the steps, with the steps of all arms as the prior."""
+    weights = exps(likelihood - likelihood.max(axis=0))
+    prior = np.full(len(weights), 1 / len(weights))
+    found = weights
+    for _ in range(_EXPECTATIONS):
+        found = weights * prior[:, None]
+        found = found / found.sum(axis=0)
+        prior = (np.ascontiguousarray(found.T).sum(axis=0) + 1 / len(weights)) / (found.shape[1] + 1)
+    return np.cumsum(found, axis=0)
+
+
+def draw_levels(levels: Levels, rng: np.random.Generator, lowest: float, highest: float, *, falling: bool) -> Floats:
+    """Return curves [arm, cell] that the rewards could have come from.
+
+    Args:
+        levels: the distribution of the levels.
+        rng: draws them.
+        lowest: no level is below it.
+        highest: no level is above it.
+        falling: whether no curve may rise.
+    """
+    drawn = _walk(levels, rng)
+    _go_on(drawn, levels.cells.counts, float(rng.random()), relative=lowest >= 0)
+    curves = np.clip(drawn, lowest, highest).T
+    if falling:
+        weights = levels.cells.counts.T + 1
+        for arm in np.flatnonzero((curves[:, 1:] > curves[:, :-1]).any(axis=1)):
+            curves[arm] = falling_curve(curves[arm], weights[arm])
+    return np.ascontiguousarray(curves)
+
+
+def _walk(levels: Levels, rng: np.random.Generator) -> Floats:
+    """Return levels [cell, arm], drawn from the last cell to the first."""
+    size, _, n_arms = levels.means.shape
+    step = (levels.chances[:-1] <= rng.random(n_arms)).sum(axis=0)
+    arms = np.arange(n_arms)
+    variance = levels.steps[step, 0]
+    noise = normals(rng, (size, n_arms))
+    drawn = np.empty((size, n_arms))
+    for g in range(size - 1, -1, -1):
+        mean, spread = levels.means[g, step, arms], levels.variances[g, step, arms]
+        if g + 1 < size:
+            both = spread + variance
+            share = np.where(both > 0, spread / np.where(both > 0, both, 1.0), 0.0)
+            mean, spread = mean + share * (drawn[g + 1] - mean), spread * (1 - share)
+        drawn[g] = mean + np.sqrt(np.maximum(spread, 0.0)) * noise[g]
+    return drawn
+
+
+def _go_on(drawn: Floats, counts: Floats, place: float, *, relative: bool) -> None:
+    """Let the levels [cell, arm] behind the last reward of each arm stay or fall; `place` in [0, 1] decides how much."""
+    share = min(max((place - _ENDS) / (1 - 2 * _ENDS), 0.0), 1.0)
+    size, n_arms = drawn.shape
+    seen = counts > 0
+    first, last = np.argmax(seen, axis=0), size - 1 - np.argmax(seen[::-1], axis=0)
+    never = ~seen.any(axis=0)
+    first[never] = last[never] = 0
+    arms = np.arange(n_arms)
+    back = np.maximum((last - first) // 3, 1)
+    before = np.maximum(last - back, first)
+    own = (drawn[last, arms] - drawn[before, arms]) / np.maximum(last - before, 1)
+    weight = (last - first) / (last - first + _OWN)
+    common = 0.0
+    for g in range(1, size):
+        inside = (first < g) & (g <= last)
+        if inside.any():
+            change = _total(np.where(inside, drawn[g] - drawn[g - 1], 0.0))
+            scale = _total(np.where(inside, np.maximum(drawn[g - 1], 0.0), 0.0)) if relative else float(inside.sum())
+            common = change / scale if scale > 0 else 0.0
+        behind = last < g
+        rate = weight * own + (1 - weight) * common * (np.maximum(drawn[g - 1], 0.0) if relative else 1.0)
+        drawn[g] = np.where(behind, drawn[g - 1] + share * np.minimum(rate, 0.0), drawn[g])
+
+
+def _total(values: Floats) -> float:
+    """Return a sum in the order of the values, which is the same on every machine."""
+    return float(np.cumsum(values)[-1])
