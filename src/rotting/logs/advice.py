@@ -167,7 +167,7 @@ def advise(log: Log, policies: Policy | Sequence[Policy] | None = None, seed: in
     falling = all(each.verdict != "rises" for each in diagnosis.arms)
     gains: list[Gain] = []
     for clock in _READINGS.get(diagnosis.decay, _EITHER):
-        gains += _gains(fit(log, clock, falling), listed, runs, seed)
+        gains += gains_on(fit(log, clock, falling), listed, runs, seed)
     policy, reason = _choice(gains, listed)
     return Advice(log, diagnosis, tuple(gains), policy, reason, runs)
 
@@ -184,7 +184,7 @@ def _default_policies(log: Log) -> list[Policy]:
     return [*policies, ThompsonSampling("gaussian", sigma=max(float(reward.std()), np.finfo(float).tiny))]
 
 
-def _gains(family: FittedFamily, policies: Sequence[Policy], runs: int, seed: int) -> list[Gain]:
+def gains_on(family: FittedFamily, policies: Sequence[Policy], runs: int, seed: int) -> list[Gain]:
     """Return the gains of policies on the problems of a family."""
     result = simulate(policies, family, runs=runs, seed=seed, checkpoints=[], progress=False)
     reference = family.reference or OPTIMAL
