@@ -21,8 +21,9 @@ from rotting.problems.variates import normals
 CELLS = 40
 STEPS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # of the walk, in units of the spread of all levels
 _POOLED = 20  # rewards at which the variance of an arm counts as much as that of all arms
-_SIGNAL = 0.0025  # the least share of the variance of cell means that levels are taken to have
+_SIGNAL = 0.05  # the least share of the variance of cell means that levels are taken to have
 _EXPECTATIONS = 20  # steps of the estimate of how common each step of the walk is
+_UNKNOWN = 5  # arms of which all steps are equally likely, added to those of the log
 _OWN = 4  # cells with rewards at which the recent rate of an arm counts as much as that of all arms
 _ENDS = 0.3  # the share of runs in which levels stay, and of those in which they keep falling
 _STEEPEST = 8.0  # the most that the spacing of cells grows: cell g starts at (g / CELLS)**8 of the clock
@@ -87,7 +88,9 @@ def levels_of(cells: Cells) -> Levels:
     grand = _total((n * y).sum(axis=0)) / total
     spread = _total((n * (y - grand) ** 2).sum(axis=0))
     noise = _total(np.where(n > 0, cells.variances, 0.0).sum(axis=0))
-    signal = max(spread - noise, _SIGNAL * spread) / total
+    # One standard error of the noise more than what is left without it: levels that are taken to be alike are too certain.
+    left = spread - noise * (1 - (2 / max(float((n > 0).sum()), 1.0)) ** 0.5)
+    signal = max(left, _SIGNAL * spread) / total
     number = max(int(seen.sum()), 1)
     centre = _total(np.where(seen, arms, 0.0)) / number
     between = _total(np.where(seen, (arms - centre) ** 2, 0.0)) / (number - 1) if number > 1 else 10 * signal
@@ -118,7 +121,7 @@ def _chances(likelihood: Floats) -> Floats:
     for _ in range(_EXPECTATIONS):
         found = weights * prior[:, None]
         found = found / found.sum(axis=0)
-        prior = (np.ascontiguousarray(found.T).sum(axis=0) + 1 / len(weights)) / (found.shape[1] + 1)
+        prior = (np.ascontiguousarray(found.T).sum(axis=0) + _UNKNOWN / len(weights)) / (found.shape[1] + _UNKNOWN)
     return np.cumsum(found, axis=0)
 
 
@@ -181,8 +184,10 @@ def _go_on(drawn: Floats, counts: Floats, place: float, *, relative: bool) -> No
             scale = _total(np.where(inside, np.maximum(drawn[g - 1], 0.0), 0.0)) if relative else float(inside.sum())
             common = change / scale if scale > 0 else 0.0
         behind = last < g
-        rate = weight * own + (1 - weight) * common * (np.maximum(drawn[g - 1], 0.0) if relative else 1.0)
-        drawn[g] = np.where(behind, drawn[g - 1] + share * np.minimum(rate, 0.0), drawn[g])
+        alike = common * (np.maximum(drawn[g - 1], 0.0) if relative else 1.0)
+        # An arm that seems to have stopped falling may have had good luck: it falls no slower than all arms together.
+        rate = np.minimum(np.minimum(weight * own + (1 - weight) * alike, alike), 0.0)
+        drawn[g] = np.where(behind, drawn[g - 1] + share * rate, drawn[g])
 
 
 def _total(values: Floats) -> float:
