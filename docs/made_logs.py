@@ -48,7 +48,7 @@ class World:
     @property
     def rounds(self) -> int:
         """The number of rounds of a log."""
-        return self.time.shape[1]
+        return int(self.time.shape[1])
 
     def means(self, arm: Ints, unit: Ints) -> Floats:
         """Return the mean reward of each round, for a sequence of arms and units."""
@@ -73,7 +73,11 @@ class World:
     def _arm(self, over_pulls: Floats, over_rounds: Floats, starts: Ints) -> Rested | Restless | Product:
         if self.truth == "both":
             return Product(Piecewise(over_pulls, starts), Piecewise(over_rounds, starts))
-        return Restless(Piecewise(over_pulls[0] * over_rounds, starts)) if self.truth == "time" else Rested(Piecewise(over_pulls, starts))
+        return (
+            Restless(Piecewise(over_pulls[0] * over_rounds, starts))
+            if self.truth == "time"
+            else Rested(Piecewise(over_pulls, starts))
+        )
 
     def log(self, logger: str, seed: int) -> Log:
         """Return the log of a policy, one of `LOGGERS`, in this world."""

@@ -1,6 +1,6 @@
-"""Measure how often the intervals of `fit` and of `advise` hold the truth: the same policy, played in the world that made the log.
+"""Measure how often the intervals of `fit` and `advise` hold the truth: the same policy in the world that made the log.
 
-`python docs/make_logs_coverage.py` makes one log for each truth, logger and kind of rewards; `--logs 40` makes 40. A count is
+`python -m docs.make_logs_coverage` makes one log for each truth, logger and kind of rewards; `--logs 40` makes 40. A count is
 printed for each of them:
 
 - fit: the mean reward of RAW-UCB and UCB1, within the interval on `fit(log, clock)` with the true clock ("none": pulls);
@@ -9,13 +9,14 @@ printed for each of them:
 """
 
 import argparse
+import sys
 from collections import Counter
 from itertools import product
 
 import numpy as np
-from made_logs import LOGGERS, REWARDS, TRUTHS, World, make_world
 
 import rotting
+from docs.made_logs import LOGGERS, REWARDS, TRUTHS, World, make_world
 from rotting.common.arrays import Floats
 from rotting.logs.advice import Advice, Gain, advise, gains_on
 from rotting.logs.fit import fit
@@ -75,15 +76,18 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=1, help="logs of each truth, logger and kind of rewards")
     parser.add_argument("--rounds", type=int, default=3_000, help="rows of a log")
     asked = parser.parse_args()
-    print(f"{'truth':6} {'logger':22} {'rewards':9} {'fit':>7} {'advise':>7} {'none':>5} {'advised':>8} {'wrong':>6}  diagnosed")
+    heads = f"{'fit':>7} {'advise':>7} {'none':>5} {'advised':>8} {'wrong':>6}  diagnosed"
+    sys.stdout.write(f"{'truth':6} {'logger':22} {'rewards':9} {heads}\n")
     for truth, logger, rewards in product(TRUTHS, LOGGERS, REWARDS):
         counts: Counter[str] = Counter()
         for seed in range(asked.logs):
             world = make_world(seed, truth, rewards, asked.rounds)
             measure(world, world.log(logger, seed), counts)
-        cells = f"{counts['fit']:>3}/{counts['all']:<3} {counts['advise']:>3}/{counts['all']:<3} {counts['no interval']:>5}"
+        held = " ".join(f"{counts[name]:>3}/{counts['all']:<3}" for name in ("fit", "advise"))
+        advised = f"{counts['no interval']:>5} {counts['advised']:>8} {counts['wrong advice']:>6}"
         verdicts = ", ".join(f"{name[7:]} {number}" for name, number in counts.items() if name.startswith("decay: "))
-        print(f"{truth:6} {logger:22} {rewards:9} {cells} {counts['advised']:>8} {counts['wrong advice']:>6}  {verdicts}", flush=True)
+        sys.stdout.write(f"{truth:6} {logger:22} {rewards:9} {held} {advised}  {verdicts}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """The levels of arms along a clock, as a log allows them: draws of curves that the rewards could have come from.
 
-The clock is cut into cells. The level of an arm walks from cell to cell: a random walk, whose step the rewards of the arm tell,
-with the help of those of all arms. Given the rewards, the levels have a normal distribution, from which curves are drawn
-(Carter and Kohn 1994; Fruehwirth-Schnatter 1994). The distribution depends on the rewards alone, not on why the policy of the log
-pulled an arm or stopped pulling it. A bootstrap would copy the bad luck after which an arm was left.
+The clock is cut into cells, and the level of an arm walks at random from cell to cell. The rewards of the arm, together with
+those of all arms, tell how long its steps are. Given the rewards, the levels have a normal distribution, from which curves are drawn
+(Carter and Kohn 1994; Fruehwirth-Schnatter 1994). This distribution depends on the rewards alone, not on why the policy of the
+log stopped pulling an arm. A bootstrap of the rewards would copy the bad luck after which a policy leaves an arm.
 
-Behind the last reward of an arm there is no information. There the level goes on between two extremes, which one number in each run
-decides for all arms together: it stays, or it keeps falling at its recent rate.
+After the last reward of an arm there is no information. From there on its level lies between two extremes: it stays, or it
+keeps falling at its recent rate. A number that is drawn once in each run decides between them, for all arms together.
 """
 
 from typing import NamedTuple
@@ -56,15 +56,15 @@ def cells_of(arm: Ints, tick: Ints, reward: Floats, n_arms: int, starts: Ints) -
     """Return the rewards of each cell and arm; `tick` is the clock of each reward."""
     shape = starts.size, n_arms
     places = (np.searchsorted(starts, tick, side="right") - 1) * n_arms + arm
-    counts = np.bincount(places, minlength=starts.size * n_arms).astype(np.float64)
-    means = np.bincount(places, reward, counts.size) / np.maximum(counts, 1)
-    left = reward - means[places]
-    squares = np.bincount(places, left * left, counts.size).reshape(shape)
+    size = starts.size * n_arms
+    counts = sums_by(places, np.ones(reward.size), size)
+    means = sums_by(places, reward, size) / np.maximum(counts, 1)
+    squares = sums_by(places, (reward - means[places]) ** 2, size).reshape(shape)
     counts, means = counts.reshape(shape), means.reshape(shape)
     degrees = np.maximum(counts - 1, 0)
     by_arm, free = squares.sum(axis=0), degrees.sum(axis=0)
     pooled = _total(by_arm) / _total(free) if _total(free) > 0 else float(reward.var())
-    # One variance for each arm: by cell, the low ones of clicks would look more precise than the high ones, and draw levels down.
+    # One variance for each arm: cells with few clicks have a small variance, would seem precise, and would draw levels down.
     return Cells(starts, counts, means, squares, (by_arm + _POOLED * pooled) / (free + _POOLED))
 
 
@@ -137,12 +137,22 @@ def draw_levels(levels: Levels, rng: np.random.Generator, lowest: float, highest
     """
     drawn = _walk(levels, rng)
     _go_on(drawn, levels.cells.counts, float(rng.random()), relative=lowest >= 0)
-    curves = np.clip(drawn, lowest, highest).T
-    if falling:
-        weights = levels.cells.counts.T + 1
-        for arm in np.flatnonzero((curves[:, 1:] > curves[:, :-1]).any(axis=1)):
-            curves[arm] = falling_curve(curves[arm], weights[arm])
-    return np.ascontiguousarray(curves)
+    curves = np.ascontiguousarray(np.clip(drawn, lowest, highest).T)
+    return falling_curves(curves, levels.cells.counts.T + 1) if falling else curves
+
+
+def falling_curves(curves: Floats, weights: Floats) -> Floats:
+    """Return the falling curves closest to curves [arm, place].
+
+    Example:
+        >>> falling_curves(np.array([[3.0, 1.0, 2.0]]), np.ones((1, 3)))
+        array([[3. , 1.5, 1.5]])
+    """
+    found = curves.copy()
+    for i in np.flatnonzero((curves[:, 1:] > curves[:, :-1]).any(axis=1)):
+        # Quotients that are rounded may still rise in the last bit.
+        found[i] = np.minimum.accumulate(falling_curve(curves[i], weights[i]))
+    return found
 
 
 def _walk(levels: Levels, rng: np.random.Generator) -> Floats:
@@ -164,7 +174,7 @@ def _walk(levels: Levels, rng: np.random.Generator) -> Floats:
 
 
 def _go_on(drawn: Floats, counts: Floats, place: float, *, relative: bool) -> None:
-    """Let the levels [cell, arm] behind the last reward of each arm stay or fall; `place` in [0, 1] decides how much."""
+    """Let the levels [cell, arm] after the last reward of each arm stay or fall; `place` in [0, 1] decides how much."""
     share = min(max((place - _ENDS) / (1 - 2 * _ENDS), 0.0), 1.0)
     size, n_arms = drawn.shape
     seen = counts > 0
@@ -183,11 +193,21 @@ def _go_on(drawn: Floats, counts: Floats, place: float, *, relative: bool) -> No
             change = _total(np.where(inside, drawn[g] - drawn[g - 1], 0.0))
             scale = _total(np.where(inside, np.maximum(drawn[g - 1], 0.0), 0.0)) if relative else float(inside.sum())
             common = change / scale if scale > 0 else 0.0
-        behind = last < g
+        after = last < g
         alike = common * (np.maximum(drawn[g - 1], 0.0) if relative else 1.0)
         # An arm that seems to have stopped falling may have had good luck: it falls no slower than all arms together.
         rate = np.minimum(np.minimum(weight * own + (1 - weight) * alike, alike), 0.0)
-        drawn[g] = np.where(behind, drawn[g - 1] + share * rate, drawn[g])
+        drawn[g] = np.where(after, drawn[g - 1] + share * rate, drawn[g])
+
+
+def sums_by(places: Ints, values: Floats, size: int) -> Floats:
+    """Return the sum of the values in each of `size` places.
+
+    Example:
+        >>> sums_by(np.array([0, 2, 0]), np.array([1.0, 2.0, 3.0]), 4)
+        array([4., 0., 2., 0.])
+    """
+    return np.asarray(np.bincount(places, values, size), np.float64)
 
 
 def _total(values: Floats) -> float:
