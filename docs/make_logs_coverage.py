@@ -37,11 +37,11 @@ def true_rewards(world: World) -> Floats:
     return np.asarray(best - result.regret[:, :, -1].mean(axis=1))
 
 
-def measure(world: World, log: Log, counts: Counter[str]) -> None:
+def measure(world: World, log: Log, runs: int, counts: Counter[str]) -> None:
     """Count the intervals of one log that hold the truth."""
     truth, logged = true_rewards(world), float(world.log_means(log).sum())
     clock = CLOCKS[world.truth]
-    advice = advise(log, POLICIES)
+    advice = advise(log, POLICIES, runs)
     own = [each for each in advice.gains if each.clock == clock] or gains_on(fit(log, clock), POLICIES, advice.runs, 0)
     for k, policy in enumerate(POLICIES):
         gain = 100 * (truth[k] / logged - 1)
@@ -75,6 +75,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--logs", type=int, default=1, help="logs of each truth, logger and kind of rewards")
     parser.add_argument("--rounds", type=int, default=3_000, help="rows of a log")
+    parser.add_argument("--runs", type=int, default=60, help="problems of each reading")
     asked = parser.parse_args()
     heads = f"{'fit':>7} {'advise':>7} {'none':>5} {'advised':>8} {'wrong':>6}  diagnosed"
     sys.stdout.write(f"{'truth':6} {'logger':22} {'rewards':9} {heads}\n")
@@ -82,7 +83,7 @@ def main() -> None:
         counts: Counter[str] = Counter()
         for seed in range(asked.logs):
             world = make_world(seed, truth, rewards, asked.rounds)
-            measure(world, world.log(logger, seed), counts)
+            measure(world, world.log(logger, seed), asked.runs, counts)
         held = " ".join(f"{counts[name]:>3}/{counts['all']:<3}" for name in ("fit", "advise"))
         advised = f"{counts['no interval']:>5} {counts['advised']:>8} {counts['wrong advice']:>6}"
         verdicts = ", ".join(f"{name[7:]} {number}" for name, number in counts.items() if name.startswith("decay: "))

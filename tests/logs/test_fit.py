@@ -166,7 +166,7 @@ def test_an_arm_stays_or_keeps_falling_after_its_last_reward() -> None:
     [
         (lambda log: fit([1], "pulls"), InvalidTypeError, "log must be a Log"),  # type: ignore[arg-type]
         (lambda log: fit(log, "rounds"), InvalidValueError, "clock must be 'pulls', 'time' or 'both', got 'rounds'"),
-        (lambda log: fit(log, "time", falling=1), InvalidTypeError, "falling must be True or False"),
+        (lambda log: fit(log, "time", falling=1), InvalidTypeError, "falling must be True or False"),  # type: ignore[arg-type]
         (lambda log: fit(log, "both"), InvalidValueError, "log must have at least 8 units for clock='both', got 1: without"),
         (lambda log: fit(Log([("a", None)]), "time"), InvalidValueError, "log must have a row with a reward"),
     ],

@@ -10,7 +10,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.common.html_parts import block
-from rotting.common.rules import nonnegative_int
+from rotting.common.rules import nonnegative_int, positive_int
 from rotting.common.statistics import Interval, NoInterval
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.plots import plot_figure
@@ -97,7 +97,7 @@ class Advice:
         plays = f"Every policy plays as many rounds, in {self.runs} problems that the log could have come from."
         notes = (
             f"The log earned {earned:,.6g} in {rounds:,} rounds. {plays}",
-            "The intervals hold 95 % of these problems. Gains are relative to what the choices of the log earn in the same one.",
+            "The intervals hold 95 % of these problems. Gains are relative to what the choices of the log earn in each.",
         )
         return FormattedTable((self.reason,), columns, rows, left=2, notes=notes)
 
@@ -135,19 +135,20 @@ class Advice:
 _WORDS = {"pulls": "their pulls", "time": "time", "both": "their pulls and time"}
 
 
-def advise(log: Log, policies: Policy | Sequence[Policy] | None = None, seed: int = 0) -> Advice:
+def advise(log: Log, policies: Policy | Sequence[Policy] | None = None, runs: int | None = None, seed: int = 0) -> Advice:
     """Return which policy would have earned more than the one that wrote a log, and how much.
 
     The policies play problems that the log could have come from (`rotting.fit`), under every reading that the log allows: if it
     cannot tell whether arms wear out with their pulls or with time, under both. A policy is recommended only if its intervals
     are above zero under every reading.
 
-    Every policy plays as many rounds as the log has rewards, in 200 problems of each reading. If the log has more than 200,000
-    rewards, there are fewer problems, and 40 from 1,000,000 rewards on.
+    Every policy plays as many rounds as the log has rewards.
 
     Args:
         log: the log.
         policies: the policies to compare; by default RAW-UCB and others that fit the rewards.
+        runs: the number of problems of each reading; by default 200, fewer if the log has more than 200,000 rewards, and 40
+            from 1,000,000 rewards on. With fewer than 40, intervals hold less than 95 %.
         seed: the seed of the problems, the rewards, and the randomness of the policies.
 
     Example:
@@ -163,13 +164,13 @@ def advise(log: Log, policies: Policy | Sequence[Policy] | None = None, seed: in
     diagnosis = diagnose(log)
     listed = tuple(_default_policies(log)) if policies is None else check_policies(policies)
     rounds = int(log.known.sum())
-    runs = min(max(ROUNDS // max(rounds, 1), FEWEST_RUNS), MOST_RUNS)
+    number = min(max(ROUNDS // max(rounds, 1), FEWEST_RUNS), MOST_RUNS) if runs is None else positive_int("runs", runs)
     falling = all(each.verdict != "rises" for each in diagnosis.arms)
     gains: list[Gain] = []
     for clock in _READINGS.get(diagnosis.decay, _EITHER):
-        gains += gains_on(fit(log, clock, falling), listed, runs, seed)
+        gains += gains_on(fit(log, clock, falling), listed, number, seed)
     policy, reason = _choice(gains, listed)
-    return Advice(log, diagnosis, tuple(gains), policy, reason, runs)
+    return Advice(log, diagnosis, tuple(gains), policy, reason, number)
 
 
 def _default_policies(log: Log) -> list[Policy]:
@@ -185,7 +186,10 @@ def _default_policies(log: Log) -> list[Policy]:
 
 
 def gains_on(family: FittedFamily, policies: Sequence[Policy], runs: int, seed: int) -> list[Gain]:
-    """Return the gains of policies on the problems of a family."""
+    """Return the gains of policies on the problems of a family.
+
+    The reward of a game is the reward of the reference less the regret, in the same problem.
+    """
     result = simulate(policies, family, runs=runs, seed=seed, checkpoints=[], progress=False)
     reference = family.reference or OPTIMAL
     draws = FamilyDraws(family, family.problem(0, seed), family_key(seed), result.checkpoints, reference)

@@ -73,7 +73,7 @@ class FittedFamily(ProblemFamily):
         self.name = f"log, wear with {clock}"
         ticks, starts = rows.pulls, pull_starts(log.pulls, self.horizon)
         if clock == "time":
-            ticks, starts = np.arange(self.horizon), round_starts(self.horizon)
+            ticks, starts = np.arange(self.horizon), round_starts(self.n_arms, self.horizon)
         cells = cells_of(rows.arm, ticks, rows.reward, self.n_arms, starts)
         self.noise = fitted_noise(rows.arm, ticks, rows.reward, cells)
         self._lowest = 0.0 if rows.reward.min() >= 0 else -math.inf

@@ -1,9 +1,9 @@
 """The levels of arms along a clock, as a log allows them: draws of curves that the rewards could have come from.
 
 The clock is cut into cells, and the level of an arm walks at random from cell to cell. The rewards of the arm, together with
-those of all arms, tell how long its steps are. Given the rewards, the levels have a normal distribution, from which curves are drawn
-(Carter and Kohn 1994; Fruehwirth-Schnatter 1994). This distribution depends on the rewards alone, not on why the policy of the
-log stopped pulling an arm. A bootstrap of the rewards would copy the bad luck after which a policy leaves an arm.
+those of all arms, tell how long its steps are. Given the rewards, the levels have a normal distribution, from which curves are
+drawn (Carter and Kohn 1994; Fruehwirth-Schnatter 1994). This distribution depends on the rewards alone, not on why the policy
+of the log stopped pulling an arm. A bootstrap of the rewards would copy the bad luck after which a policy leaves an arm.
 
 After the last reward of an arm there is no information. From there on its level lies between two extremes: it stays, or it
 keeps falling at its recent rate. A number that is drawn once in each run decides between them, for all arms together.
@@ -18,7 +18,8 @@ from rotting.kernels.elementary import exps, logs, powers
 from rotting.logs.clocks import falling as falling_curve
 from rotting.problems.variates import normals
 
-CELLS = 40
+MOST_CELLS = 40
+FEWEST = 5  # rewards of each arm in each cell, on average
 STEPS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # of the walk, in units of the spread of all levels
 _POOLED = 20  # rewards at which the variance of an arm counts as much as that of all arms
 _SIGNAL = 0.05  # the least share of the variance of cell means that levels are taken to have
@@ -26,7 +27,7 @@ _EXPECTATIONS = 20  # steps of the estimate of how common each step of the walk 
 _UNKNOWN = 5  # arms of which all steps are equally likely, added to those of the log
 _OWN = 4  # cells with rewards at which the recent rate of an arm counts as much as that of all arms
 _ENDS = 0.3  # the share of runs in which levels stay, and of those in which they keep falling
-_STEEPEST = 8.0  # the most that the spacing of cells grows: cell g starts at (g / CELLS)**8 of the clock
+_STEEPEST = 8.0  # the most that the spacing of cells grows: cell g of G starts at (g / G)**8 of the clock
 
 
 class Cells(NamedTuple):
@@ -43,13 +44,19 @@ def pull_starts(pulls: Ints, horizon: int) -> Ints:
     """Return where cells of pulls start: half of them lie within the pulls of the median arm, shorter ones first."""
     typical = max(float(np.median(pulls[pulls > 0])), 1.0)
     growth = float(np.log2(horizon / typical)) if horizon > typical else 1.0
-    shares = powers(np.arange(CELLS) / CELLS, min(max(growth, 1.0), _STEEPEST))
+    shares = powers(_even(horizon, pulls.size), min(max(growth, 1.0), _STEEPEST))
     return np.unique((shares * horizon).astype(np.int64))
 
 
-def round_starts(horizon: int) -> Ints:
+def round_starts(n_arms: int, horizon: int) -> Ints:
     """Return where cells of rounds start, all of one length."""
-    return np.unique(np.arange(CELLS) * horizon // CELLS)
+    return np.unique((_even(horizon, n_arms) * horizon).astype(np.int64))
+
+
+def _even(horizon: int, n_arms: int) -> Floats:
+    """Return where cells of equal length start on a clock from 0 to 1, as many as the rewards can fill."""
+    cells = min(max(horizon // (FEWEST * n_arms), 1), MOST_CELLS)
+    return np.arange(cells) / cells
 
 
 def cells_of(arm: Ints, tick: Ints, reward: Floats, n_arms: int, starts: Ints) -> Cells:
@@ -61,11 +68,21 @@ def cells_of(arm: Ints, tick: Ints, reward: Floats, n_arms: int, starts: Ints) -
     means = sums_by(places, reward, size) / np.maximum(counts, 1)
     squares = sums_by(places, (reward - means[places]) ** 2, size).reshape(shape)
     counts, means = counts.reshape(shape), means.reshape(shape)
-    degrees = np.maximum(counts - 1, 0)
-    by_arm, free = squares.sum(axis=0), degrees.sum(axis=0)
-    pooled = _total(by_arm) / _total(free) if _total(free) > 0 else float(reward.var())
-    # One variance for each arm: cells with few clicks have a small variance, would seem precise, and would draw levels down.
-    return Cells(starts, counts, means, squares, (by_arm + _POOLED * pooled) / (free + _POOLED))
+    return Cells(starts, counts, means, squares, _variances(arm, reward, n_arms))
+
+
+def _variances(arm: Ints, reward: Floats, n_arms: int) -> Floats:
+    """Return the variance of a reward of each arm, from the differences of successive rewards, which share their level.
+
+    There is one variance for each arm. By cell, few clicks would have a small variance, seem precise, and draw levels down.
+    """
+    order = np.argsort(arm, kind="stable")
+    same = np.diff(arm[order]) == 0
+    pairs = arm[order][1:][same]
+    halves = sums_by(pairs, np.diff(reward[order])[same] ** 2 / 2, n_arms)
+    number = sums_by(pairs, np.ones(pairs.size), n_arms)
+    pooled = _total(halves) / pairs.size if pairs.size else float(reward.var())
+    return (halves + _POOLED * pooled) / (number + _POOLED)
 
 
 class Levels(NamedTuple):
