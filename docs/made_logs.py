@@ -48,7 +48,7 @@ class World:
     @property
     def rounds(self) -> int:
         """The number of rounds of a log."""
-        return self.time.shape[1]
+        return int(self.time.shape[1])
 
     def means(self, arm: Ints, unit: Ints) -> Floats:
         """Return the mean reward of each round, for a sequence of arms and units."""

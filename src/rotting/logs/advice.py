@@ -10,7 +10,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.common.html_parts import block
-from rotting.common.rules import nonnegative_int
+from rotting.common.rules import nonnegative_int, positive_int
 from rotting.common.statistics import Interval, NoInterval
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.plots import plot_figure
@@ -21,7 +21,6 @@ from rotting.logs.diagnosis import Diagnosis, diagnose
 from rotting.logs.fit import FittedFamily, fit
 from rotting.logs.log import Log
 from rotting.policies.eff_raw_ucb import EffRAWUCB
-from rotting.policies.raw_kl_ucb import RAWKLUCB
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.sw_ucb import SWUCB
 from rotting.policies.thompson_sampling import ThompsonSampling
@@ -46,8 +45,8 @@ _EITHER = ("pulls", "time")
 class Gain(NamedTuple):
     """What a policy would have earned if arms wear out along a clock.
 
-    `reward` is the mean reward of all rounds together; `gain` compares it with the choices of the log, in per cent. Both have 95 %
-    intervals, which carry what the log leaves open.
+    `reward` is the sum of the mean rewards of all rounds; `gain` compares it with that of the choices of the log, in per cent.
+    Their intervals hold 95 % of the problems that the log could have come from.
     """
 
     policy: Policy
@@ -95,10 +94,10 @@ class Advice:
         )
         rows = [{**each._asdict(), "policy": labels[each.policy]} for each in self.gains]
         rounds, earned = int(self.log.known.sum()), float(np.nansum(self.log.reward))
+        plays = f"Every policy plays as many rounds, in {self.runs} problems that the log could have come from."
         notes = (
-            f"The log earned {earned:,.6g} in {rounds:,} rounds. Every policy plays as many rounds, in {self.runs} problems that the "
-            "log could have come from; 95 % of them lie in the intervals.",
-            "A gain is relative to what the choices of the log earn on average in the same problem.",
+            f"The log earned {earned:,.6g} in {rounds:,} rounds. {plays}",
+            "The intervals hold 95 % of these problems. Gains are relative to what the choices of the log earn in each.",
         )
         return FormattedTable((self.reason,), columns, rows, left=2, notes=notes)
 
@@ -122,11 +121,11 @@ class Advice:
         for clock in self.clocks:
             curves = []
             for place, each in enumerate(gain for gain in self.gains if gain.clock == clock):
-                mean, low, high = each.gain
-                ends = (None, None) if low is None or high is None else (np.array([low]), np.array([high]))
-                curves.append(Curve(labels[each.policy], np.array([place + 1.0]), np.array([mean]), *ends, points=True))
+                mean, low, high = (None if end is None else np.array([end]) for end in each.gain)
+                curves.append(Curve(labels[each.policy], np.array([place + 1.0]), np.asarray(mean), low, high, points=True))
             panels.append(Panel(f"if arms wear out with {_WORDS[clock]}", "policy", "gain over the log, %", tuple(curves)))
-        caption = f"Mean gain over the choices of the log; the bars hold 95 % of {self.runs} problems that the log could have come from."
+        problems = f"{self.runs} problems that the log could have come from"
+        caption = f"Mean gain over the choices of the log; the bars hold 95 % of {problems}."
         return Figure("advice", "What policies would have earned", caption, tuple(panels), columns=2)
 
     def _repr_html_(self) -> str:
@@ -136,18 +135,20 @@ class Advice:
 _WORDS = {"pulls": "their pulls", "time": "time", "both": "their pulls and time"}
 
 
-def advise(log: Log, policies: Policy | Sequence[Policy] | None = None, seed: int = 0) -> Advice:
+def advise(log: Log, policies: Policy | Sequence[Policy] | None = None, runs: int | None = None, seed: int = 0) -> Advice:
     """Return which policy would have earned more than the one that wrote a log, and how much.
 
-    The policies play problems that the log could have come from (`rotting.fit`), under every reading that the log allows: if it cannot
-    tell whether arms wear out with their pulls or with time, under both. A policy is recommended only if the 95 % intervals of its
-    gain are above zero under every reading.
+    The policies play problems that the log could have come from (`rotting.fit`), under every reading that the log allows: if it
+    cannot tell whether arms wear out with their pulls or with time, under both. A policy is recommended only if its intervals
+    are above zero under every reading.
 
-    Every policy plays as many rounds as the log has rewards, in 200 problems, or in fewer if the log is long: 40 at 1,000,000 rows.
+    Every policy plays as many rounds as the log has rewards.
 
     Args:
         log: the log.
         policies: the policies to compare; by default RAW-UCB and others that fit the rewards.
+        runs: the number of problems of each reading; by default 200, fewer if the log has more than 200,000 rewards, and 40
+            from 1,000,000 rewards on. With fewer than 40, intervals hold less than 95 %.
         seed: the seed of the problems, the rewards, and the randomness of the policies.
 
     Example:
@@ -163,13 +164,13 @@ def advise(log: Log, policies: Policy | Sequence[Policy] | None = None, seed: in
     diagnosis = diagnose(log)
     listed = tuple(_default_policies(log)) if policies is None else check_policies(policies)
     rounds = int(log.known.sum())
-    runs = min(max(ROUNDS // max(rounds, 1), FEWEST_RUNS), MOST_RUNS)
+    number = min(max(ROUNDS // max(rounds, 1), FEWEST_RUNS), MOST_RUNS) if runs is None else positive_int("runs", runs)
     falling = all(each.verdict != "rises" for each in diagnosis.arms)
     gains: list[Gain] = []
     for clock in _READINGS.get(diagnosis.decay, _EITHER):
-        gains += _gains(fit(log, clock, falling), listed, runs, seed)
+        gains += gains_on(fit(log, clock, falling), listed, number, seed)
     policy, reason = _choice(gains, listed)
-    return Advice(log, diagnosis, tuple(gains), policy, reason, runs)
+    return Advice(log, diagnosis, tuple(gains), policy, reason, number)
 
 
 def _default_policies(log: Log) -> list[Policy]:
@@ -177,15 +178,18 @@ def _default_policies(log: Log) -> list[Policy]:
     reward = log.reward[log.known]
     rounds, n_arms = max(reward.size, 2), len(log.arms)
     window = max(2 * n_arms, math.ceil(math.sqrt(rounds * math.log(rounds))))
-    policies: list[Policy] = [RAWUCB(sigma="estimate"), EffRAWUCB(sigma="estimate"), UCB1(sigma="estimate")]
-    policies += [SWUCB(tau=window, sigma="estimate"), Uniform()]
-    if np.isin(reward, (0.0, 1.0)).all():
-        return [*policies, RAWKLUCB(), ThompsonSampling()]
-    return [*policies, ThompsonSampling("gaussian", sigma=max(float(reward.std()), np.finfo(float).tiny))]
+    thompson = ThompsonSampling()
+    if not np.isin(reward, (0.0, 1.0)).all():
+        thompson = ThompsonSampling("gaussian", sigma=max(float(reward.std()), np.finfo(float).tiny))
+    windows: list[Policy] = [RAWUCB(sigma="estimate"), EffRAWUCB(sigma="estimate"), SWUCB(tau=window, sigma="estimate")]
+    return [*windows, UCB1(sigma="estimate"), thompson, Uniform()]
 
 
-def _gains(family: FittedFamily, policies: Sequence[Policy], runs: int, seed: int) -> list[Gain]:
-    """Return the gains of policies on the problems of a family."""
+def gains_on(family: FittedFamily, policies: Sequence[Policy], runs: int, seed: int) -> list[Gain]:
+    """Return the gains of policies on the problems of a family.
+
+    The reward of a game is the reward of the reference less the regret, in the same problem.
+    """
     result = simulate(policies, family, runs=runs, seed=seed, checkpoints=[], progress=False)
     reference = family.reference or OPTIMAL
     draws = FamilyDraws(family, family.problem(0, seed), family_key(seed), result.checkpoints, reference)
@@ -222,7 +226,7 @@ def _choice(gains: Sequence[Gain], policies: Sequence[Policy]) -> tuple[Policy |
     label = dict(zip(policies, labels_of(policies), strict=True))[best]
     if lows[best] > 0:
         high = max(high for _, _, high in ends[best] if high is not None)
-        return best, f"{_when(gains)}, {label} would have earned {lows[best]:.0f} to {high:.0f} % more."
+        return best, f"{_when(gains)}, {label} would have earned {_short(lows[best])} to {_short(high)} % more."
     if unknown is not None and lows[best] == -math.inf:
         return None, f"No policy is recommended: {unknown}."
     return None, (
@@ -238,6 +242,11 @@ def _when(gains: Sequence[Gain]) -> str:
 
 def _policies(gains: Sequence[Gain]) -> list[Policy]:
     return list(dict.fromkeys(each.policy for each in gains))
+
+
+def _short(percent: float) -> str:
+    """Return a percentage with one digit after the point if it is below 10."""
+    return f"{percent:.1f}" if percent < 9.95 else f"{percent:.0f}"
 
 
 def _range(interval: Interval, form: str, unit: str = "") -> str:

@@ -73,7 +73,7 @@ class FittedFamily(ProblemFamily):
         self.name = f"log, wear with {clock}"
         ticks, starts = rows.pulls, pull_starts(log.pulls, self.horizon)
         if clock == "time":
-            ticks, starts = np.arange(self.horizon), round_starts(self.horizon)
+            ticks, starts = np.arange(self.horizon), round_starts(self.n_arms, self.horizon)
         cells = cells_of(rows.arm, ticks, rows.reward, self.n_arms, starts)
         self.noise = fitted_noise(rows.arm, ticks, rows.reward, cells)
         self._lowest = 0.0 if rows.reward.min() >= 0 else -math.inf
@@ -160,7 +160,11 @@ def _counts(rows: Rounds, n_arms: int, pull_pieces: Ints, round_pieces: Ints) ->
     pulls = np.searchsorted(pull_pieces, rows.pulls, side="right") - 1
     rounds = np.searchsorted(round_pieces, np.arange(rows.arm.size), side="right") - 1
     shape = n_arms, pull_pieces.size, round_pieces.size
-    return np.bincount(np.ravel_multi_index((rows.arm, pulls, rounds), shape), minlength=math.prod(shape)).astype(float).reshape(shape)
+    return (
+        np.bincount(np.ravel_multi_index((rows.arm, pulls, rounds), shape), minlength=math.prod(shape))
+        .astype(float)
+        .reshape(shape)
+    )
 
 
 def _until(steps: Steps, horizon: int) -> Steps:
@@ -174,13 +178,13 @@ def _decay(steps: Steps) -> Piecewise:
 
 
 def fit(log: Log, clock: str, falling: bool = True) -> FittedFamily:
-    """Return problems that a log could have come from: a new one in every run, so that intervals carry what the log leaves open.
+    """Return problems that a log could have come from, a new one in every run: what the log leaves open differs between runs.
 
-    The levels of an arm are drawn along the clock, given its rewards, as `rotting.logs.levels` describes. Behind its last reward an
-    arm stays at its level in some runs, and keeps falling in others. Policies are not to know the units of a log: pulls are
-    counted over all units.
+    The levels of an arm along the clock are drawn from their distribution given the rewards of the log. After the last reward
+    of an arm its level stays the same in some runs, and keeps falling in others. The pulls of an arm are counted over all units
+    of the log: policies are not told which unit a round serves.
 
-    The noise is fitted, too: 0 or 1, counts, or residuals as the log has them (`rotting.Resampled`).
+    The noise is fitted as well: 0 or 1, Poisson counts, or residuals as the log has them (`rotting.Resampled`).
 
     Args:
         log: the log. Rows without a reward are no rounds, but wear out their arm.
@@ -205,5 +209,7 @@ def fit(log: Log, clock: str, falling: bool = True) -> FittedFamily:
         raise InvalidValueError("log", "have a row with a reward", log, got="none")
     if clock == "both" and len(log.units) < FEWEST_UNITS:
         hint = ": without them, either clock explains the same rewards, and nothing tells how much each of them wears"
-        raise InvalidValueError("log", f"have at least {FEWEST_UNITS} units for clock='both'", log, got=f"{len(log.units)}", hint=hint)
+        raise InvalidValueError(
+            "log", f"have at least {FEWEST_UNITS} units for clock='both'", log, got=f"{len(log.units)}", hint=hint
+        )
     return FittedFamily(log, clock, falling)

@@ -43,7 +43,11 @@ def _grows_with_level(cells: Cells) -> bool:
     used = (cells.counts >= _FEWEST) & (cells.means > 0) & (cells.squares > 0)
     if used.sum() < 2:
         return True
-    weights, spread, level = cells.counts[used], np.log(cells.squares[used] / (cells.counts[used] - 1)), 2 * np.log(cells.means[used])
+    weights, spread, level = (
+        cells.counts[used],
+        np.log(cells.squares[used] / (cells.counts[used] - 1)),
+        2 * np.log(cells.means[used]),
+    )
 
     def variation(values: Floats) -> float:
         return float(np.average((values - np.average(values, weights=weights)) ** 2, weights=weights))

@@ -1,11 +1,11 @@
-"""Arms that wear out with their pulls and with time: the two curves of each arm, told apart by units that pulled at different rates.
+"""Arms that wear out with their pulls and with time: units that pulled at different rates tell the two curves of an arm apart.
 
-The level of arm i in unit u, after n pulls in that unit, at round t is `unit(u) * pulls(i, n) * time(i, t)`, or their sum if rewards
-can be negative. Alternating fits estimate the factors from the rewards of each cell (unit, arm, bin of pulls, bin of rounds). The
-curves of an arm are drawn towards those of all arms, the more so the less is known about the arm.
+The level of arm i in unit u, after n pulls by that unit, at round t is `unit(u) * pulls(i, n) * time(i, t)`, or the sum of the
+three if rewards can be negative. Alternating fits estimate them from the rewards of each cell: unit, arm, bin of pulls, bin of
+rounds. The curves of an arm are drawn towards those of all arms, the more so the less is known about the arm.
 
-A game has no units. If a policy does not look at the units, the pulls of an arm divide among them in proportion to their traffic, so
-the level over all pulls of an arm is the mean over the units, each at its share of the pulls.
+A game has no units. If a policy does not look at the units, the pulls of an arm divide among them in proportion to their
+traffic. The level over all pulls of an arm is therefore the mean over the units, each at its share of the pulls.
 """
 
 from typing import NamedTuple
@@ -14,14 +14,14 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.elementary import logs
-from rotting.logs.clocks import falling as falling_curve
+from rotting.logs.levels import falling_curves, sums_by
 from rotting.problems.variates import normals
 
 PULL_BINS = 6
 ROUND_BINS = 8
 _STEPS = 30  # of the alternating fits
 _ALIKE = 0.3  # how far the curves of two arms are apart, relative to their levels
-_ENDS = 0.3  # the share of runs in which levels behind the last pulls stay, and of those in which they keep falling
+_ENDS = 0.3  # the share of runs in which levels after the last pulls stay, and of those in which they keep falling
 _TINY = 1e-12
 
 
@@ -67,13 +67,13 @@ def table_of(arm: Ints, unit: Ints, own: Ints, reward: Floats, n_arms: int, star
             pull_bin[mine] = np.searchsorted(edges[i], own[mine], side="right") - 1
     keys = ((unit * n_arms + arm) * PULL_BINS + pull_bin) * ROUND_BINS + bins
     found, which = np.unique(keys, return_inverse=True)
-    counts = np.bincount(which).astype(np.float64)
-    sums = np.bincount(which, reward)
+    counts = sums_by(which, np.ones(horizon), found.size)
+    sums = sums_by(which, reward, found.size)
     multiplicative = bool(reward.min() >= 0)
     arms = found // (ROUND_BINS * PULL_BINS) % n_arms
     rows = np.maximum(np.bincount(arm, minlength=n_arms), 1)
-    level = np.bincount(arm, reward, n_arms) / rows
-    variance = np.maximum(np.bincount(arm, (reward - level[arm]) ** 2, n_arms) / rows, _TINY * reward.var())
+    level = sums_by(arm, reward, n_arms) / rows
+    variance = np.maximum(sums_by(arm, (reward - level[arm]) ** 2, n_arms) / rows, _TINY * reward.var())
     traffic = np.bincount(unit).astype(np.float64)
     rounds = np.unique(-(-np.arange(ROUND_BINS) * horizon // ROUND_BINS))
     place = found // (ROUND_BINS * PULL_BINS * n_arms), arms, found // ROUND_BINS % PULL_BINS, found % ROUND_BINS
@@ -99,50 +99,42 @@ def _fit(table: Table, sums: Floats, *, falling: bool) -> tuple[Floats, Floats, 
     units = np.ones(table.traffic.size) if table.multiplicative else np.zeros(table.traffic.size)
     first = table.arm * PULL_BINS + table.pull_bin
     second = table.arm * ROUND_BINS + table.round_bin
-    rows = np.bincount(table.arm, table.counts, n_arms)
-    level = np.bincount(table.arm, sums, n_arms) / np.maximum(rows, 1)
+    rows = sums_by(table.arm, table.counts, n_arms)
+    level = sums_by(table.arm, sums, n_arms) / np.maximum(rows, 1)
     if table.multiplicative:
         level = np.maximum(level, _TINY * max(float(level.max()), _TINY))
-    noise = np.bincount(table.arm, table.spread**2, n_arms) / np.maximum(rows, 1)
+    noise = sums_by(table.arm, table.spread**2, n_arms) / np.maximum(rows, 1)
     scale = np.maximum(np.abs(level), _TINY) if table.multiplicative else np.full(n_arms, max(float(level.std()), _TINY))
     prior = (noise / (_ALIKE * scale) ** 2)[:, None]  # rows that count as much as what is known from the other arms
     pulls = np.repeat(level[:, None], PULL_BINS, axis=1)
     rounds = np.full((n_arms, ROUND_BINS), 1.0 if table.multiplicative else 0.0)
-    by_pulls = np.bincount(first, table.counts, pulls.size).reshape(pulls.shape) + 1
-    by_rounds = np.bincount(second, table.counts, rounds.size).reshape(rounds.shape) + 1
+    by_pulls = sums_by(first, table.counts, pulls.size).reshape(pulls.shape) + 1
+    by_rounds = sums_by(second, table.counts, rounds.size).reshape(rounds.shape) + 1
     fit = _multiply if table.multiplicative else _add
     for _ in range(_STEPS):
         # Each curve is made to fall before the other one is fitted, which takes up what it cannot explain.
         pulls = fit(table, sums, units[table.unit], rounds.ravel()[second], first, pulls, prior)
-        pulls = _falling(pulls, by_pulls) if falling else pulls
+        pulls = falling_curves(pulls, by_pulls) if falling else pulls
         rounds = fit(table, sums, units[table.unit], pulls.ravel()[first], second, rounds, prior)
-        rounds = _falling(rounds, by_rounds) if falling else rounds
+        rounds = falling_curves(rounds, by_rounds) if falling else rounds
         others = pulls.ravel()[first], rounds.ravel()[second]
         if table.multiplicative:
-            exposure = np.bincount(table.unit, table.counts * others[0] * others[1], units.size)
-            units = np.maximum(np.bincount(table.unit, sums, units.size), 0.0) / np.maximum(exposure, _TINY)
+            exposure = sums_by(table.unit, table.counts * others[0] * others[1], units.size)
+            units = np.maximum(sums_by(table.unit, sums, units.size), 0.0) / np.maximum(exposure, _TINY)
             units = units / max(float(table.traffic @ units), _TINY)
         else:
             left = sums - table.counts * (others[0] + others[1])
-            units = np.bincount(table.unit, left, units.size) / np.maximum(table.traffic * table.counts.sum(), 1)
+            units = sums_by(table.unit, left, units.size) / np.maximum(table.traffic * table.counts.sum(), 1)
             units = units - float(table.traffic @ units)
     return units, pulls, rounds
-
-
-def _falling(curves: Floats, weights: Floats) -> Floats:
-    """Return the falling curves closest to the curves [arm, bin]."""
-    found = curves.copy()
-    for i in np.flatnonzero((curves[:, 1:] > curves[:, :-1]).any(axis=1)):
-        found[i] = falling_curve(curves[i], weights[i])
-    return found
 
 
 def _multiply(table: Table, sums: Floats, one: Floats, two: Floats, which: Ints, curve: Floats, prior: Floats) -> Floats:
     """Return the factors of each arm and bin, drawn towards the level of the arm times the curve of all arms."""
     shape = curve.shape
-    rows = np.bincount(which, table.counts, curve.size).reshape(shape)
-    exposure = np.bincount(which, table.counts * one * two, curve.size).reshape(shape)
-    earned = np.maximum(np.bincount(which, sums, curve.size).reshape(shape), 0.0)
+    rows = sums_by(which, table.counts, curve.size).reshape(shape)
+    exposure = sums_by(which, table.counts * one * two, curve.size).reshape(shape)
+    earned = np.maximum(sums_by(which, sums, curve.size).reshape(shape), 0.0)
     total = np.maximum(exposure.sum(axis=1, keepdims=True), _TINY)
     level = earned.sum(axis=1, keepdims=True) / total
     common = earned.sum(axis=0) / np.maximum((exposure * level).sum(axis=0), _TINY)
@@ -153,8 +145,8 @@ def _multiply(table: Table, sums: Floats, one: Floats, two: Floats, which: Ints,
 def _add(table: Table, sums: Floats, one: Floats, two: Floats, which: Ints, curve: Floats, prior: Floats) -> Floats:
     """Return the summands of each arm and bin, drawn towards the level of the arm plus the curve of all arms."""
     shape = curve.shape
-    rows = np.bincount(which, table.counts, curve.size).reshape(shape)
-    left = np.bincount(which, sums - table.counts * (one + two), curve.size).reshape(shape)
+    rows = sums_by(which, table.counts, curve.size).reshape(shape)
+    left = sums_by(which, sums - table.counts * (one + two), curve.size).reshape(shape)
     level = left.sum(axis=1, keepdims=True) / np.maximum(rows.sum(axis=1, keepdims=True), 1)
     common = (left - rows * level).sum(axis=0) / np.maximum(rows.sum(axis=0), 1)
     return np.asarray((left + prior * (level + common)) / np.maximum(rows + prior, _TINY))
@@ -163,7 +155,7 @@ def _add(table: Table, sums: Floats, one: Floats, two: Floats, which: Ints, curv
 def _over_all_pulls(table: Table, i: int, units: Floats, curve: Floats, share: float) -> Floats:
     """Return the level of arm `i` at the start of each piece over all its pulls: the mean over the units.
 
-    Behind the most pulls of any unit, every doubling of the pulls repeats `share` of the last fall.
+    After the most pulls of any unit, every doubling of the pulls repeats `share` of the last fall.
     """
     own = table.traffic[:, None] * (table.starts + np.diff(table.starts, append=table.starts[-1] + 1) / 2)  # [unit, piece]
     levels = curve[np.searchsorted(table.edges[i], own, side="right") - 1]

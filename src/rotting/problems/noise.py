@@ -308,7 +308,7 @@ class Resampled(Noise):
     relative: bool = False
     draw = staticmethod(draw_resampled)
 
-    def __init__(self, residuals: Iterable[float], relative: bool = False) -> None:
+    def __init__(self, residuals: Any, relative: Any = False) -> None:
         if isinstance(residuals, str) or not isinstance(residuals, Iterable):
             raise InvalidTypeError("residuals", "be numbers", residuals)
         listed = [FINITE.check("residuals", each) for each in residuals]

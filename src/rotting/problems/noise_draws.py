@@ -131,10 +131,10 @@ def draw_contaminated(mean: float, scale: tuple[float, float, float], key: int, 
 
 
 def draw_resampled(mean: float, scale: Floats, key: int, run: int, arm: int, clock: int) -> float:
-    """Return a reward whose residual is drawn from a table; `scale` holds 1 if residuals are relative, else 0, and the table."""
+    """Return a reward whose residual is drawn from a table; `scale` holds 1 if residuals are relative, or 0, and the table."""
     size = scale.size - 1
     place = min(int(reward_uniform(key, run, arm, clock, 0) * size), size - 1)
-    return mean + (mean if scale[0] > 0.0 else 1.0) * scale[1 + place]
+    return mean + (mean if scale[0] > 0.0 else 1.0) * float(scale[1 + place])
 
 
 @slot
