@@ -57,6 +57,8 @@ TESTED_WITH = {
     "problems/drawings.py": "problems/test_problem.py",
     "problems/given_arms.py": "problems/test_problem.py",
     "problems/noise_draws.py": "problems/test_noise.py",
+    "report/document.py": "report/test_page.py",
+    "report/elements.py": "report/test_page.py",
     "simulation/plan.py": "simulation/test_simulate.py",
     "simulation/merging.py": "simulation/test_result.py",
     "simulation/result_arrays.py": "simulation/test_result.py",
