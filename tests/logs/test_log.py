@@ -154,6 +154,6 @@ def test_the_description_says_what_is_missing_and_what_can_be_learned() -> None:
     text = str(Log(ROWS).describe())
     assert "missing rewards  1" in text
     assert "0 of 2 arms have at least 40 rewards" in text
-    assert "without a column `unit`" in text
+    assert "without a column of units" in text
     units = Log({"arm": [0] * 80, "reward": [1] * 80, "u": [k % 8 for k in range(80)]}, unit="u")
     assert "8 units may tell pulls and time apart" in str(units.describe())

@@ -112,9 +112,10 @@ class Advice:
         Returns:
             The Matplotlib figure.
         """
-        return plot_figure(self._figure(), path)
+        return plot_figure(self.figure(), path)
 
-    def _figure(self) -> Figure:
+    def figure(self) -> Figure:
+        """Return the gains with their intervals as a figure, a panel for each clock."""
         listed = _policies(self.gains)
         labels = dict(zip(listed, labels_of(listed), strict=True))
         panels = []
@@ -123,7 +124,8 @@ class Advice:
             for place, each in enumerate(gain for gain in self.gains if gain.clock == clock):
                 mean, low, high = (None if end is None else np.array([end]) for end in each.gain)
                 curves.append(Curve(labels[each.policy], np.array([place + 1.0]), np.asarray(mean), low, high, points=True))
-            panels.append(Panel(f"if arms wear out with {_WORDS[clock]}", "policy", "gain over the log, %", tuple(curves)))
+            title, x_label = f"if arms wear out with {_WORDS[clock]}", "policy, in the order of the legend"
+            panels.append(Panel(title, x_label, "gain over the log, %", tuple(curves)))
         problems = f"{self.runs} problems that the log could have come from"
         caption = f"Mean gain over the choices of the log; the bars hold 95 % of {problems}."
         return Figure("advice", "What policies would have earned", caption, tuple(panels), columns=2)
@@ -162,7 +164,7 @@ def advise(log: Log, policies: Policy | Sequence[Policy] | None = None, runs: in
         raise InvalidTypeError("log", "be a Log", log)
     seed = nonnegative_int("seed", seed)
     diagnosis = diagnose(log)
-    listed = tuple(_default_policies(log)) if policies is None else check_policies(policies)
+    listed = tuple(default_policies(log)) if policies is None else check_policies(policies)
     rounds = int(log.known.sum())
     number = min(max(ROUNDS // max(rounds, 1), FEWEST_RUNS), MOST_RUNS) if runs is None else positive_int("runs", runs)
     falling = all(each.verdict != "rises" for each in diagnosis.arms)
@@ -173,7 +175,7 @@ def advise(log: Log, policies: Policy | Sequence[Policy] | None = None, runs: in
     return Advice(log, diagnosis, tuple(gains), policy, reason, number)
 
 
-def _default_policies(log: Log) -> list[Policy]:
+def default_policies(log: Log) -> list[Policy]:
     """Return policies that fit the rewards of a log."""
     reward = log.reward[log.known]
     rounds, n_arms = max(reward.size, 2), len(log.arms)

@@ -44,7 +44,7 @@ def _lessons(log: Log) -> list[str]:
         )
     else:
         found.append(
-            f"Clock: without a column `unit` of at least {FEWEST_UNITS} units, pulls and time cannot be told apart "
+            f"Clock: without a column of units, at least {FEWEST_UNITS} of them, pulls and time cannot be told apart "
             f"(entanglement {entanglement(log):.2f})."
         )
     if log.missing:

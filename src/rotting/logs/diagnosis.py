@@ -148,8 +148,8 @@ def _clock(log: Log, arms: tuple[ArmTrend, ...], change: tuple[float, float, flo
         return "none", f"All arms together fell by less than {-min(change[1], 0.0):.0%} (95 % interval), and no arm changed."
     if len(log.units) < clocks.FEWEST_UNITS:
         how = (
-            f"The pulls of an arm grow with time (entanglement {entangled:.2f}), so either clock explains the same rewards. A "
-            f"column `unit` with at least {clocks.FEWEST_UNITS} units of unequal traffic, or random pauses of arms, could tell."
+            f"The pulls of an arm grow with time (entanglement {entangled:.2f}), so either clock explains the same rewards. At "
+            f"least {clocks.FEWEST_UNITS} units of unequal traffic, or random pauses of arms, could tell."
         )
         return CANNOT_TELL, how
     return CANNOT_TELL, f"The units do not tell pulls and time apart clearly enough (entanglement {entangled:.2f})."

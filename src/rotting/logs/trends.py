@@ -45,7 +45,7 @@ def grid_up_to(rows: int) -> list[int]:
 
     Example:
         >>> grid_up_to(60)
-        [40, 44, 48, 52, 56]
+        [40, 44, 48, 56]
     """
     steps = range(math.floor(math.log(max(rows, FEWEST) / FEWEST, GRID)) + 1)
     return sorted({QUARTER * math.floor(FEWEST * GRID**k / QUARTER) for k in steps} & set(range(FEWEST, rows + 1)))
