@@ -13,7 +13,7 @@ Simulate
     play, Trajectory                 one run of one policy, round by round, with the reasons of its choices
     Problem, problems                problems: decays, arms, and the problems of the papers
     ProblemFamily                    a new problem in every run
-    Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless, Laplace, Student, LogNormal, Contaminated, ByArm
+    Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless, Laplace, Student, LogNormal, Contaminated, Resampled, ByArm
                                      the noise of the rewards
     datasets                         problems from data
     display                          the look of the report's figures, for figures of your own
@@ -30,6 +30,11 @@ Decide live
     Client, AsyncClient              the bandits of `rotting serve`, over HTTP
     Decision                         a choice, with id, propensity and reason
     RewardsWarning                   the warning that rewards seem to be missing
+
+Learn from a log
+    Log                              past decisions: a data frame, a CSV or Parquet file, or a store
+    diagnose, Diagnosis              which arms wear out, and along which clock
+    replay, Replay                   what other policies would have earned on the rewards of a log
 
 Other libraries
     adapters                         Gymnasium's environments and agents, River's bandits
@@ -69,6 +74,11 @@ if TYPE_CHECKING:
     from rotting.live.checks import check_policy as check_policy
     from rotting.live.decisions import Decision as Decision
     from rotting.live.noise_checks import check_noise as check_noise
+    from rotting.logs.diagnosis import Diagnosis as Diagnosis
+    from rotting.logs.diagnosis import diagnose as diagnose
+    from rotting.logs.log import Log as Log
+    from rotting.logs.replay import Replay as Replay
+    from rotting.logs.replay import replay as replay
     from rotting.parts.doubling import doubling as doubling
     from rotting.policies.ad_switch import AdSwitch as AdSwitch
     from rotting.policies.ada_iltcb import AdaILTCB as AdaILTCB
@@ -114,6 +124,7 @@ if TYPE_CHECKING:
     from rotting.problems.noise import LogNormal as LogNormal
     from rotting.problems.noise import Noiseless as Noiseless
     from rotting.problems.noise import Poisson as Poisson
+    from rotting.problems.noise import Resampled as Resampled
     from rotting.problems.noise import Student as Student
     from rotting.registry import list_policies as list_policies
     from rotting.registry import make as make
@@ -137,12 +148,15 @@ _NAMES = {
     "live.checks": ("check_policy",),
     "live.decisions": ("Decision",),
     "live.noise_checks": ("check_noise",),
+    "logs.diagnosis": ("Diagnosis", "diagnose"),
+    "logs.log": ("Log",),
+    "logs.replay": ("Replay", "replay"),
     "parts.doubling": ("doubling",),
     "policy": ("Kernel", "Policy", "Reason"),
     "problems": ("Problem", "ProblemFamily"),
     "problems.noise": (
         *("Bernoulli", "Beta", "Binomial", "ByArm", "Contaminated", "Gaussian", "Laplace", "LogNormal", "Noiseless"),
-        *("Poisson", "Student"),
+        *("Poisson", "Resampled", "Student"),
     ),
     "registry": ("list_policies", "make"),
     "service.client": ("AsyncClient", "Client"),

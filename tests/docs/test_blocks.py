@@ -60,6 +60,8 @@ def test_scripts_work(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     with rotting.open("songs.rot", rotting.UCB1(), arms=["jazz", "rock"]) as bandit:  # what pages copy and look into
         bandit.decide()
+    rows = [f"{creative},{k % 3},{(k + len(creative)) % 2}" for k in range(20) for creative in ("sale", "beach", "logo")]
+    Path("clicks.csv").write_text("\n".join(["creative,country,clicked", *rows, ""]), "utf-8")
     for each in SCRIPTS:
         if each.page == page:
             for command in shell.commands(each.text):

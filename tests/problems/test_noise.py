@@ -35,6 +35,7 @@ from rotting.problems.noise import (
     Noise,
     Noiseless,
     Poisson,
+    Resampled,
     Student,
     from_json,
     known_kinds,
@@ -50,6 +51,7 @@ WORD = 2**32 - 1
 LARGEST = unit(WORD, WORD)
 ALL = [Gaussian(0.5), Bernoulli(), Binomial(10), Beta(3.0), Poisson(), Noiseless()]
 ALL += [Laplace(0.5), Student(3.0, 0.5), LogNormal(0.5), Contaminated(0.5), ByArm([Gaussian(0.5)] * 20)]
+ALL += [Resampled([-0.5, -0.25, 0.75]), Resampled([-1.0, 0.0, 1.0], relative=True)]
 
 
 @slot

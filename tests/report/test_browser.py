@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rotting.report.plain_page import plain_page
 from tests.helpers.browsers import CHROMIUMS, chromium, colours, overflow
-from tests.helpers.sections import ABOUT, EVIL, LABELS
+from tests.helpers.sections import ABOUT, EVIL, LABELS, sections
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -293,3 +294,18 @@ def test_it_prints_light_and_whole(open_page: Open) -> None:
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert colours(page)[0] < 40
     assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_plain_page_fits_a_phone_in_the_light_and_in_the_dark(browser: "Browser", tmp_path: Path, scheme: str) -> None:
+    pytest.importorskip("plotly")
+    path = tmp_path / "plain.html"
+    path.write_text(plain_page(sections(), ABOUT, {"File": "clicks.csv"}, "The end."), "utf-8")
+    with opening(browser, path) as opened:
+        page = opened(NARROW, color_scheme=scheme)
+        assert overflow(page) == 0
+        back, text = colours(page)
+        assert (back < text) == (scheme == "dark")
+        assert page.evaluate(SHOWN) == AS_SHOWN
+        page.locator(f"{FIRST} .legend button", has_text="FEWA 4").click()
+        assert "FEWA 4" not in page.evaluate(SHOWN)[1]

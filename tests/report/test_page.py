@@ -14,8 +14,9 @@ from rotting.common.curve_styles import COLOURS
 from rotting.common.statistics import Interval
 from rotting.display.tables import Column, FormattedTable, interval_column
 from rotting.report.claims import Verdict
+from rotting.report.document import DARK_COLOURS
 from rotting.report.model import Findings, Section
-from rotting.report.page import DARK_COLOURS, page
+from rotting.report.page import page
 from tests.helpers.html_reader import Reader
 from tests.helpers.sections import ABOUT, EVIL, table
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from rotting.cli import (
+    analyse_command,
     backup_command,
     compile_command,
     list_command,
@@ -30,6 +31,7 @@ examples:
   rotting simulate --problem stationary:means=0.9/0.5,noise=bernoulli --policy ucb1:sigma=0.5 --horizon 1000 --json
   rotting theory two-arms:L=0.3 --horizon 2000
   rotting reproduce
+  rotting analyse clicks.csv --arm creative --reward clicked --out report
   rotting serve songs.rot
   rotting log songs.rot --verify
   rotting backup songs.rot monday.rot
@@ -50,6 +52,7 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
         simulate_command,
         theory_command,
         reproduce_command,
+        analyse_command,
         log_command,
         backup_command,
         serve_command,

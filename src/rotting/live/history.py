@@ -58,12 +58,12 @@ def read(history: object, name: str | None, rule: NumberRule, dividing: Policy |
         rule: the rule for rewards.
         dividing: the policy if it divides rewards by propensities, otherwise None.
     """
-    columns, is_text = _columns(history, name)
+    columns, is_text = read_columns(history, name)
     wanted = ["arm", "reward", *(["propensity"] if dividing else [])]
     if missing := [each for each in wanted if each not in columns]:
         why = f", since {dividing!r} divides each reward by its propensity" if missing == ["propensity"] else ""
         raise InvalidValueError("history", f"have a column {missing[0]!r}{why}", list(columns))
-    arms = _to_list("arm", columns["arm"])
+    arms = to_list("arm", columns["arm"])
     rewards = _numbers("reward", columns["reward"], rule, is_text)
     propensities = _numbers("propensity", columns["propensity"], _PROPENSITIES, is_text) if dividing else None
     for column, values in (("reward", rewards), ("propensity", propensities)):
@@ -88,17 +88,23 @@ def _is_hashable(value: object) -> bool:
     return True
 
 
-def _columns(history: object, name: str | None) -> tuple[Mapping[str, Any], bool]:
-    """Return the columns of a history, and whether they come from a text file."""
+def read_columns(history: object, name: str | None, keep_missing: bool = False) -> tuple[Mapping[str, Any], bool]:
+    """Return the columns of a history, and whether they come from a text file.
+
+    Args:
+        history: as for `Bandit.learn`.
+        name: the name of the bandit in a log.
+        keep_missing: whether to return the decisions of a log that have no reward, too.
+    """
     if isinstance(history, str | PathLike):
-        columns, is_text, is_log = read_file(history, name)
+        columns, is_text, is_log = read_file(history, name, keep_missing)
         if is_log:
             return columns, False
     else:
         named = _columns_by_name(history)
         columns, is_text = _columns_of_rows(history) if named is None else named, False
     if EXPORTED.issubset(columns):
-        return exported_rewards({key: _to_list(key, values) for key, values in columns.items()}, name), True
+        return exported_rewards({key: to_list(key, values) for key, values in columns.items()}, name, keep_missing), True
     if name is not None:
         raise InvalidValueError("name", "be left out for a history that is not a log", name)
     return columns, is_text
@@ -128,7 +134,7 @@ def _columns_of_rows(history: Any) -> Columns:
     return {each: [row[k] for row in rows] for k, each in enumerate(names[:width])}
 
 
-def _to_list(name: str, column: Any) -> Sequence[Any]:
+def to_list(name: str, column: Any) -> Sequence[Any]:
     """Return a column as a list of Python values."""
     for method in ("tolist", "to_list"):
         if hasattr(column, method):
@@ -143,7 +149,7 @@ def _numbers(name: str, column: Any, rule: NumberRule, is_text: bool) -> Floats:
     """Return a column of numbers, or raise an error for the first value that is not valid."""
     array = column.to_numpy() if hasattr(column, "to_numpy") else column
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
-        values = _to_list(name, array)
+        values = to_list(name, array)
         try:
             array = np.array(values, np.float64) if set(map(type, values)) <= {float, int} else None
         except OverflowError:  # a whole number beyond all floats

@@ -22,12 +22,19 @@ EXPORTED = frozenset({"number", "epoch", "bandit", "event"})
 """The columns by which an exported log is recognised."""
 
 
-def rewards_of(events: Iterable[Event]) -> Columns:
-    """Return the arm, reward and propensity of each decision with a reward, in order, given all events of one bandit."""
+def rewards_of(events: Iterable[Event], keep_missing: bool = False) -> Columns:
+    """Return the arm, reward and propensity of each decision with a reward, in order, given all events of one bandit.
+
+    Args:
+        events: all events of the bandit, in order.
+        keep_missing: whether to return decisions without a reward, too, with None as their reward. Cancelled decisions, whose
+            arm was never shown, are left out in any case.
+    """
     arms: list[Hashable] = []
     rewards: list[float | None] = []
     propensities: list[float | None] = []
     uses: list[int] = []  # how often the id of the row's arm had been used before
+    cancelled: set[int] = set()  # rows of decisions whose arm was never shown
     row_of: OrderedDict[Hashable, tuple[int, int]] = OrderedDict()  # the row and round of each decision without a reward
     used: Counter[Hashable] = Counter()  # how often each id was forgotten or added
 
@@ -48,6 +55,8 @@ def rewards_of(events: Iterable[Event]) -> Columns:
                 raise InvalidValueError("history", "be a whole log", event["id"], got=got)
             row, _ = row_of.pop(event["id"])
             rewards[row] = event.get("reward")
+            if kind == "cancelled":
+                cancelled.add(row)
         elif kind == "settled":
             while row_of and next(iter(row_of.values()))[1] <= int(event["round"]):
                 _, (row, _) = row_of.popitem(last=False)
@@ -56,7 +65,8 @@ def rewards_of(events: Iterable[Event]) -> Columns:
             append(restore_arm(event["arm"]), event["reward"], event.get("propensity"))
         elif kind in {"forgotten", "added"}:  # an added arm is another one than the arm that had its id before
             used[restore_arm(event["arm"])] += 1
-    kept = [k for k, arm in enumerate(arms) if rewards[k] is not None and uses[k] == used[arm]]
+    known = [k not in cancelled if keep_missing else rewards[k] is not None for k in range(len(arms))]
+    kept = [k for k, arm in enumerate(arms) if known[k] and uses[k] == used[arm]]
     columns: Columns = {"arm": arms, "reward": rewards, "propensity": propensities}
     return {name: [column[k] for k in kept] for name, column in columns.items()}
 
@@ -75,7 +85,7 @@ def _is_missing(value: object) -> bool:
     return value is None or value == "" or value != value  # noqa: PLR0124 - a missing value may be NaN
 
 
-def exported_rewards(columns: Columns, name: str | None) -> Columns:
+def exported_rewards(columns: Columns, name: str | None, keep_missing: bool = False) -> Columns:
     """Return the rewards of a log that `rotting log` exported as a table; its arms may be text, as in CSV."""
     if not columns["event"]:
         return {"arm": [], "reward": [], "propensity": []}
@@ -87,7 +97,7 @@ def exported_rewards(columns: Columns, name: str | None) -> Columns:
             if event["bandit"] == wanted:
                 yield {"reward": None, "propensity": None, **event}
 
-    return rewards_of(events())
+    return rewards_of(events(), keep_missing)
 
 
 class FileContent(NamedTuple):
@@ -110,8 +120,8 @@ def _csv_columns(path: Path) -> Columns:
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
-def read_file(path: str | PathLike[str], name: str | None) -> FileContent:
-    """Return the columns of a .csv or .parquet file, or the rewards of the bandit `name` in a store."""
+def read_file(path: str | PathLike[str], name: str | None, keep_missing: bool = False) -> FileContent:
+    """Return the columns of a .csv or .parquet file, or the rewards of the bandit `name` in a store, as `rewards_of` does."""
     file = Path(path)
     if not file.is_file():
         raise PathMissingError(f"no such file: {file}")
@@ -127,7 +137,7 @@ def read_file(path: str | PathLike[str], name: str | None) -> FileContent:
 
     with SQLiteStore(file, readonly=True) as store:
         wanted = _select_bandit(store.bandits(), name)
-        return FileContent(rewards_of(event.payload for event in store.read(wanted)), False, True)
+        return FileContent(rewards_of((event.payload for event in store.read(wanted)), keep_missing), False, True)
 
 
 def arms_in_text(arms: Iterable[Hashable]) -> Mapping[str, Hashable]:

@@ -203,7 +203,7 @@
         update();
       });
     }
-    figure.querySelector(".reset").addEventListener("click", () => {
+    figure.querySelector(".reset")?.addEventListener("click", () => {
       hidden.clear();
       chosen.x = chosen.y = null;
       resets += 1;

@@ -1,35 +1,37 @@
-"""The HTML page: one self-contained file. Text is escaped here, once, where it enters the page."""
+"""The page about experiments of a paper: its figures and tables, the claims, and the sections."""
 
-import base64
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib import resources
 from types import MappingProxyType
 
-from rotting.common.curve_styles import COLOURS
 from rotting.common.short_numbers import plural
-from rotting.display.figures import Figure
-from rotting.display.tables import Column, FormattedTable
-from rotting.errors import MissingExtraError
 from rotting.report.about import About, day_text
-from rotting.report.charts import chart_data, legend, panel_text
 from rotting.report.claims import COLUMNS, Claim, Verdict, standing, stands
+from rotting.report.document import document
+from rotting.report.elements import (
+    MADE,
+    TABLE_KINDS,
+    breakable,
+    colophon,
+    date_text,
+    duration_text,
+    figure_element,
+    file_links,
+    notes,
+    paragraphs,
+    small,
+    table_element,
+)
 from rotting.report.model import Section, settings_text
 from rotting.report.verdicts import KeptClaim
 
 CLASSES = {verdict: verdict.name.lower().replace("_", "-") for verdict in Verdict}  # of the style sheet and the script
 COUNTED = {**{verdict: verdict.value for verdict in Verdict}, Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold"}
 
-# The same hues for a dark page: lighter, and white instead of black.
-DARK_COLOURS = ("#4A9FE8", "#FF7F3A", "#22C795", "#E59BC6", "#F4F4F4", "#F2B134", "#9AD7FA", "#9C9C9C")
-PAPER = "(paper)"  # in a column's head: its numbers are the paper's
 SHOWN = ("words", "quantity", "measured", "region", "marked verdict")  # the columns of the ledger
 FULL = "full size"
 NOT_WITH_HOLM = "Undecided with Holm's correction."
-LONG_CELL = 32  # cells with more characters may be wrapped
 
 
 def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim] = MappingProxyType({})) -> str:
@@ -40,86 +42,26 @@ def page(sections: Sequence[Section], about: About, full: Mapping[str, KeptClaim
         about: what the page says about itself.
         full: claims of the full-size report, shown beside those of this one.
     """
-    scripts = [_script(_plotly()), _script(_file("charts.js")), _script(_file("ledger.js"))]
-    body = [
-        '<a class="skip" href="#main">Skip to the content</a>',
-        _header(sections, about),
-        _contents(sections),
-        '<main id="main">',
+    parts = [
         _places(sections),
         _claims(sections, full),
         *(_section(section, sections[:k], about) for k, section in enumerate(sections)),
         _colophon(about),
-        "</main>",
-        *(f"<script>{script}</script>" for script in scripts),
     ]
-    head = [
-        '<meta charset="utf-8">',
-        # Only these scripts may run, and nothing is fetched, whatever the text contains.
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        f"<title>{escape(about.title)}</title>",
-        '<link rel="icon" href="data:,">',
-        f"<style>{_colours()}{_file('style.css')}</style>",
-    ]
-    lines = ["<!DOCTYPE html>", '<html lang="en-GB">', "<head>", *head, "</head>", "<body>", *body, "</body>", "</html>"]
-    return "\n".join(lines) + "\n"
+    return document(about.title, _header(sections, about), _links(sections), parts, ("charts.js", "ledger.js"))
 
 
-# --- Scripts and styles -------------------------------------------------------------------------------------------------------
+# --- The parts of the page -----------------------------------------------------------------------------------
 
 
-def _plotly() -> str:
-    try:
-        from plotly.offline import get_plotlyjs  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise MissingExtraError("the report needs Plotly: pip install 'rotting[report]'") from error
-    source: str = get_plotlyjs()
-    return source
-
-
-def _file(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text("utf-8")
-
-
-def _script(source: str) -> str:
-    """Return a script as it is put into the page: it cannot close its element, and has the line ends that browsers hash."""
-    return source.replace("\r\n", "\n").replace("\r", "\n").replace("</script", "<\\/script")
-
-
-def _policy(scripts: Sequence[str]) -> str:
-    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
-
-
-def _colours() -> str:
-    """Return the colours of the curves as CSS variables for the script, which does not know the colour scheme."""
-    light, dark = ("".join(f"--c{k}:{colour};" for k, colour in enumerate(colours)) for colours in (COLOURS, DARK_COLOURS))
-    return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root:not(.printing){{{dark}}}}}\n"
-
-
-# --- The parts of the page ----------------------------------------------------------------------------------------------------
-
-
-def _paragraphs(texts: Sequence[str]) -> str:
-    return "".join(f"<p>{escape(text)}</p>" for text in texts)
-
-
-def _notes(texts: Sequence[str]) -> str:
-    return "".join(f'<p class="note" role="note"><strong>Note.</strong> {escape(text)}</p>' for text in texts)
-
-
-def _contents(sections: Sequence[Section]) -> str:
-    links = [
+def _links(sections: Sequence[Section]) -> list[tuple[str, str]]:
+    """Return the entries of the list of contents."""
+    return [
         *([("places", "The paper's figures and tables")] if _covered(sections) else []),
         ("claims", "Claims"),
         *((section.id, section.title) for section in sections),
-        ("made", "How this was made"),
+        MADE,
     ]
-    items = "".join(f'<li><a href="#{escape(name)}">{escape(title)}</a></li>' for name, title in links)
-    return f'<nav aria-labelledby="contents"><p id="contents" class="nav-head">Contents</p><ol>{items}</ol></nav>'
 
 
 def _opens(section: Section, about: About) -> bool:
@@ -128,7 +70,7 @@ def _opens(section: Section, about: About) -> bool:
 
 def _opening(sections: Sequence[Section], about: About) -> str:
     """Return the first figure of the opening section, which the page begins with; the section does not repeat it."""
-    figures = [_figure(each.id, each.findings.figures[0], level=2) for each in sections if _opens(each, about)]
+    figures = [figure_element(each.id, each.findings.figures[0], level=2) for each in sections if _opens(each, about)]
     return f'<div class="opening">{"".join(figures)}</div>' if figures else ""
 
 
@@ -154,35 +96,18 @@ def _places(sections: Sequence[Section]) -> str:
 
 
 def _header(sections: Sequence[Section], about: About) -> str:
-    when = f'<time datetime="{about.date.isoformat()}">{_date(about)}</time>'
-    line = f"made on {when} · {plural(len(sections), 'experiment')} · {_duration(about.seconds)} · seed {about.seed}"
-    games = _notes([about.games_text]) if about.kept else _paragraphs([about.games_text])
-    words = f'<h1>{escape(about.title)}</h1><p class="meta">{line}</p>{_paragraphs(about.paragraphs)}{games}'
+    when = f'<time datetime="{about.date.isoformat()}">{escape(date_text(about))}</time>'
+    line = f"made on {when} · {plural(len(sections), 'experiment')} · {duration_text(about.seconds)} · seed {about.seed}"
+    games = notes([about.games_text]) if about.kept else paragraphs([about.games_text])
+    words = f'<h1>{escape(about.title)}</h1><p class="meta">{line}</p>{paragraphs(about.paragraphs)}{games}'
     return f"<header>{words}{_opening(sections, about)}</header>"
-
-
-def _date(about: About) -> str:
-    return escape(f"{day_text(about.date)}, {about.date:%H:%M} {about.date:%Z}".strip())
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration as text.
-
-    Example:
-        >>> _duration(4.21), _duration(75), _duration(3723)
-        ('4.2 s', '1 min 15 s', '1 h 2 min')
-    """
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _verdict(claim: Claim, stands: bool | None) -> str:
     mark = f'<span aria-hidden="true">{claim.verdict.mark}</span>'
     badge = f'<span class="verdict {CLASSES[claim.verdict]}">{mark}&nbsp;{claim.verdict}</span>'
     holm_mark = NOT_WITH_HOLM if stands is False else ""
-    return badge + _small("on synthetic data" if claim.synthetic else "") + _small(claim.reason) + _small(holm_mark)
+    return badge + small("on synthetic data" if claim.synthetic else "") + small(claim.reason) + small(holm_mark)
 
 
 def _count(verdict: Verdict, count: int) -> str:
@@ -218,7 +143,7 @@ def _claims(sections: Sequence[Section], full: Mapping[str, KeptClaim]) -> str:
         '<span class="hint">Click a verdict above to show only its claims; click it again to show all.</span></p>'
         # The roles stay valid when a narrow window turns the rows into cards.
         f'<table class="ledger" role="table" aria-label="Claims"><thead role="rowgroup"><tr role="row">{row}</tr></thead>'
-        f"{bodies}</table>{_links('claims', TABLE_KINDS)}</section>"
+        f"{bodies}</table>{file_links('claims', TABLE_KINDS)}</section>"
     )
 
 
@@ -262,36 +187,25 @@ def _drawn(counts: Mapping[Verdict, int]) -> str:
     return f" Not counted above, as they were measured on synthetic data: {verdicts}."
 
 
-def _breakable(text: str) -> str:
-    """Return a number and its interval as HTML; a line can break only between them."""
-    estimate, bracket, ends = text.partition(" [")
-    parts = [estimate, f"[{ends}"] if bracket else [estimate]
-    return " ".join(f'<span class="number">{escape(part)}</span>' for part in parts)
-
-
-def _small(text: str) -> str:
-    return f' <span class="where">{escape(text)}</span>' if text else ""
-
-
 def _claim(claim: Claim, standing_ids: frozenset[str], kept: Mapping[str, KeptClaim]) -> str:
     cells = {
         COLUMNS["quantity"].head: escape(claim.quantity),
-        COLUMNS["measured"].head: _breakable(claim.measured),
-        COLUMNS["region"].head: f'<span class="number">{escape(claim.region)}</span>{_small(claim.leeway_text)}',
-        COLUMNS["marked verdict"].head: _verdict(claim, stands(claim, standing_ids)) + _small(claim.remark),
+        COLUMNS["measured"].head: breakable(claim.measured),
+        COLUMNS["region"].head: f'<span class="number">{escape(claim.region)}</span>{small(claim.leeway_text)}',
+        COLUMNS["marked verdict"].head: _verdict(claim, stands(claim, standing_ids)) + small(claim.remark),
     }
     if kept:
         cells[FULL] = _kept(kept[claim.id], claim) if claim.id in kept else "not in the full-size report"
     # One element per cell: in a narrow window it stands beside the cell's head, in a grid.
     rest = "".join(f'<td role="cell" data-head="{head}"><div>{cell}</div></td>' for head, cell in cells.items())
-    words = f"{escape(claim.words)}{_small(claim.source)}"
+    words = f"{escape(claim.words)}{small(claim.source)}"
     return f'<tr role="row" class="{CLASSES[claim.verdict]}"><th role="rowheader" scope="row">{words}</th>{rest}</tr>'
 
 
 def _kept(kept: KeptClaim, claim: Claim) -> str:
     """Return a verdict of the full size, with the measured quantity if this report measured another."""
     other = f"measured: {kept.claim.quantity}" if kept.claim.quantity != claim.quantity else ""
-    return f"<div>{_breakable(kept.claim.measured)}</div>{_verdict(kept.claim, kept.stands)}{_small(other)}"
+    return f"<div>{breakable(kept.claim.measured)}</div>{_verdict(kept.claim, kept.stands)}{small(other)}"
 
 
 def _section(section: Section, before: Sequence[Section], about: About) -> str:
@@ -302,11 +216,11 @@ def _section(section: Section, before: Sequence[Section], about: About) -> str:
     figures = found.figures[1:] if _opens(section, about) else found.figures
     body = "".join(
         [
-            _notes(found.notes),
-            _paragraphs(found.paragraphs),
+            notes(found.notes),
+            paragraphs(found.paragraphs),
             _link_to_opening(section) if _opens(section, about) else "",
-            *(_figure(section.id, figure) for figure in figures),
-            *(_table(section.id, name, table) for name, table in found.tables.items()),
+            *(figure_element(section.id, figure) for figure in figures),
+            *(table_element(section.id, name, table) for name, table in found.tables.items()),
             _settings(section, before),
         ]
     )
@@ -329,109 +243,18 @@ def _settings(section: Section, before: Sequence[Section]) -> str:
         shown = f'<p>The same as those of <a href="#{escape(same.id)}">{escape(same.title)}</a>.</p>'
     else:
         shown = f'<pre tabindex="0">{escape(settings_text(section.settings))}</pre>'
-    return f"<details><summary>Settings</summary>{shown}{_links(f'{section.id}/settings', ('json',))}</details>"
+    return f"<details><summary>Settings</summary>{shown}{file_links(f'{section.id}/settings', ('json',))}</details>"
 
 
-TABLE_KINDS = ("csv", "parquet", "md")
-KINDS = {"csv": "CSV", "parquet": "Parquet", "md": "Markdown", "png": "PNG", "pdf": "PDF", "json": "JSON"}
-
-
-def _links(name: str, kinds: Sequence[str]) -> str:
-    links = " ".join(f'<a href="{escape(name)}.{kind}">{KINDS[kind]}</a>' for kind in kinds)
-    return f'<p class="files">Files: {links}</p>'
-
-
-# --- Figures ------------------------------------------------------------------------------------------------------------------
-
-
-def _figure(section: str, figure: Figure, level: int = 3) -> str:
-    """Return a figure; its title is a heading of this level, and those of its panels one below."""
-    name = escape(f"{section}-{figure.name}")
-    scales = "".join(
-        f'<span class="scale" role="group" aria-label="{axis} axis"><span aria-hidden="true">{axis} axis</span>'
-        f'<button type="button" data-axis="{axis}" data-log="0">linear</button>'
-        f'<button type="button" data-axis="{axis}" data-log="1">log</button>'
-        '<span class="mixed" hidden>differs by panel</span></span>'
-        for axis in "xy"
-    )
-    panels = "".join(
-        f'<div class="panel"><h{level + 1}>{escape(panel.title)}</h{level + 1}>'
-        + (f'<p class="panel-note">{escape(panel.note)}</p>' if panel.note else "")
-        + f'<div class="plot" role="img" aria-label="{escape(panel_text(panel))}"></div></div>'
-        for panel in figure.panels
-    )
-    # Browsers end a data block at `</script`, so that no `<` may be in it.
-    data = json.dumps(chart_data(figure), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    return (
-        f'<figure class="chart" id="{name}" aria-labelledby="{name}-title">'
-        f'<h{level} id="{name}-title">{escape(figure.title)}</h{level}>'
-        f'<div class="controls">{scales}<button type="button" class="reset">reset</button></div>'
-        f"{legend(figure)}"
-        f'<div class="panels" style="--columns:{max(1, min(figure.columns, len(figure.panels)))}">{panels}</div>'
-        f"<figcaption>{escape(figure.caption)}"
-        '<span class="hint"> Point at a curve for its values; drag to zoom, double-click to zoom out. In the legend a click '
-        "hides a curve, a double click (or Shift and Enter) shows it alone.</span></figcaption>"
-        "<noscript><p>The figures on this page need JavaScript; the files below do not.</p></noscript>"
-        f"{_links(f'{section}/{figure.name}', ('png', 'pdf'))}"
-        f'<script type="application/json">{data}</script></figure>'
-    )
-
-
-# --- Tables -------------------------------------------------------------------------------------------------------------------
-
-
-def _table(section: str, name: str, table: FormattedTable) -> str:
-    label = escape(f"{section}-{name}-lines")
-    first, *others = table.lines or (name.replace("-", " "),)
-    more = "".join(f"<p>{escape(line)}</p>" for line in others)
-    paper = (
-        '<p class="paper-key">Columns in <span class="paper">slanted shaded figures</span> are the numbers the paper prints; '
-        "all others were computed here.</p>"
-        if any(PAPER in column.head for column in table.columns)
-        else ""
-    )
-    below = "".join(f"<p>{escape(note)}</p>" for note in table.footnotes)
-    heads = [("paper" if PAPER in column.head else "", column.head) for column in table.columns]
-    head = "".join(f'<th scope="col"{_class(paper)}>{escape(text)}</th>' for paper, text in heads)
-    rows = "".join(f"<tr>{''.join(_cell(k, column, row) for k, column in enumerate(table.columns))}</tr>" for row in table.rows)
-    return (
-        f'<div class="table" id="{escape(f"{section}-{name}")}"><h3 id="{label}">{escape(first)}</h3>{more}'
-        f'<div class="scroll" role="region" aria-labelledby="{label}" tabindex="0"><table aria-labelledby="{label}">'
-        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-        f"{below}{paper}{_links(f'{section}/{name}', TABLE_KINDS)}</div>"
-    )
-
-
-def _class(names: str) -> str:
-    return f' class="{names}"' if names else ""
-
-
-def _cell(k: int, column: Column, row: Mapping[str, object]) -> str:
-    text = column.write(dict(row))
-    is_interval = " [" in text and text.endswith("]")
-    has = {"paper": PAPER in column.head, "interval": is_interval, "long": not is_interval and len(text) > LONG_CELL}
-    attribute = _class(" ".join(name for name, given in has.items() if given))
-    shown = _breakable(text) if is_interval else escape(text)
-    return f"<td{attribute}>{shown}</td>" if k else f'<th scope="row"{attribute}>{shown}</th>'
-
-
-# --- The end ------------------------------------------------------------------------------------------------------------------
+# --- The end -------------------------------------------------------------------------------------------------
 
 
 def _colophon(about: About) -> str:
-    facts = {
-        **about.versions,
-        **{name.capitalize(): value for name, value in about.machine.items()},
-        "Seed": str(about.seed),
-        "Made on": _date(about),
-        "Time it took": _duration(about.seconds),
-        "Games": f"{about.games:,}",
-        "Of them kept from other runs": f"{sum(about.kept.values()):,}",
-    }
-    rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
-    return (
-        f'<section id="made"><h2>How this was made</h2><dl>{rows}</dl>'
-        f"<p>{escape(about.games_text)} Kept games have the settings, the seed and the code of those that are played, and so "
+    games = {"Games": f"{about.games:,}", "Of them kept from other runs": f"{sum(about.kept.values()):,}"}
+    return colophon(
+        about,
+        games,
+        f"{about.games_text} Kept games have the settings, the seed and the code of those that are played, and so "
         "the same regret, wherever and whenever they were played. Times depend on the machine: all on this page were measured "
-        "when it was made, on the machine that is named here.</p></section>"
+        "when it was made, on the machine that is named here.",
     )

@@ -1,0 +1,78 @@
+"""`rotting analyse`: what a log of past decisions says about wear, and about other policies."""
+
+import argparse
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rotting.cli.arguments import (
+    SYNTAX,
+    UserError,
+    new_path,
+    parse_value,
+    read_policies,
+    user_errors,
+    user_errors_of_store,
+)
+
+if TYPE_CHECKING:
+    from rotting.cli.parsers import Commands
+
+_COLUMNS = {
+    "arm": "column with the arms; default: arm",
+    "reward": "column with the rewards, empty where unknown; default: reward",
+    "time": "column with the times of the decisions; default: the rows are in order",
+    "unit": "column that says who wears out, such as a country or a placement",
+    "propensity": "column with the probabilities of the choices",
+    "available": 'column with the arms that could be chosen, such as ["a", "b"]',
+    "decision": "column with the ids of the decisions, which must differ",
+}
+
+
+def _analyse(options: argparse.Namespace) -> None:
+    began = time.monotonic()
+    out = None if options.out is None else new_path("out", options.out)
+    if out is not None and find_spec("plotly") is None:
+        raise UserError("a report needs Plotly: pip install 'rotting[report]'")
+    policies = [policy for text in options.policy or [] for policy in read_policies(text)]
+    seed: Any = parse_value(options.seed)
+    given = {name: getattr(options, name) for name in (*_COLUMNS, "name") if getattr(options, name) is not None}
+
+    from rotting.common.progress import Progress
+    from rotting.logs.log import Log
+    from rotting.logs.report import analyse, write_report
+
+    with user_errors_of_store():
+        log = Log(options.file, **given)
+    with user_errors(), Progress(2, "analysis") as bar:
+        found = analyse(log, policies or None, seed, bar.advance)
+    if out is None:
+        print(log.describe(), found.diagnosis.table(), found.replay.table(), found.advice.table(), sep="\n\n")
+        return
+    facts = {
+        "File": options.file,
+        **{"Bandit" if name == "name" else f"{name.capitalize()} column": value for name, value in given.items()},
+    }
+    where = write_report(found, out, Path(options.file).name, facts, seed, time.monotonic() - began)
+    print(f"report: {where}")
+
+
+def add(commands: "Commands") -> None:
+    """Add the command to the parser."""
+    more = "Prints tables, or writes one HTML page into a new folder."
+    about = "Ask a log of past decisions which arms wear out, and which policy would have earned more"
+    analyse = commands.add("analyse", _analyse, about, more)
+    analyse.add_argument("file", metavar="FILE", help="a .csv or .parquet file, a store, or an export of `rotting log`")
+    for name, text in _COLUMNS.items():
+        analyse.add_argument(f"--{name}", metavar="COLUMN", help=text)
+    analyse.add_argument("--name", metavar="NAME", help="name of the bandit, if the file is a store or an export with several")
+    analyse.add_argument(
+        "--policy",
+        action="extend",
+        nargs="+",
+        metavar="POLICY",
+        help=f"one or several, written {SYNTAX}; default: RAW-UCB and others that fit the rewards",
+    )
+    analyse.add_argument("--seed", default="0", metavar="N", help="the same seed gives the same result; default: 0")
+    analyse.add_argument("--out", metavar="FOLDER", help="write the page report.html into a new folder")

@@ -1,0 +1,179 @@
+"""Turns the columns of a table into arrays, and refuses the first value that cannot be right, with its row."""
+
+import json
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any, NamedTuple, SupportsFloat
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.common.rules import FINITE, Rule, suggest
+from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
+from rotting.live.history import to_list
+
+_PROPENSITY = Rule("a probability above 0, at most 1", low=0.0, open_low=True, high=1.0)
+_TRUTHS = {"true": 1.0, "false": 0.0}
+_MISSING_WORDS = frozenset({"", "nan", "na", "null", "none"})
+_TIME = "be a date such as 2026-05-01 12:30, or a number"
+
+
+class Labels(NamedTuple):
+    """A column of names."""
+
+    names: tuple[Hashable, ...]  # each once, in the order of their first rows
+    which: Ints  # [row] the position in `names`
+
+
+def place(row: int, column: str) -> str:
+    """Return where a value stands, for an error message."""
+    return f"row {row} (from 0), column {column!r}"
+
+
+def select(columns: Mapping[str, Any], parameter: str, column: object) -> Any:
+    """Return a column by its name; `parameter` is the argument that named it."""
+    if not isinstance(column, str):
+        raise InvalidTypeError(parameter, "be the name of a column", column)
+    if column not in columns:
+        hint = suggest(column, columns) or f"; the columns are {', '.join(map(repr, columns))}"
+        raise InvalidValueError(parameter, "be the name of a column", column, hint=hint)
+    return columns[column]
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a value stands for no value: None, NaN, or a text such as "" or "NA".
+
+    Example:
+        >>> [is_missing(each) for each in (None, math.nan, " ", "NA", 0, "0")]
+        [True, True, True, True, False, False]
+    """
+    if isinstance(value, str):
+        return value.strip().lower() in _MISSING_WORDS
+    return value is None or value != value  # noqa: PLR0124 - only NaN and NaT differ from themselves
+
+
+def labels(column: Any, name: str) -> Labels:
+    """Return a column of arms, units or decisions, none of which may be missing."""
+    values = to_list(name, column)
+    numbers: dict[Any, int] = {}
+    try:
+        which = np.fromiter((numbers.setdefault(each, len(numbers)) for each in values), np.int64, len(values))
+    except TypeError:  # a value cannot be hashed
+        row = next(k for k, each in enumerate(values) if not isinstance(each, Hashable))
+        raise InvalidTypeError(name, "be a string, a number or a tuple of these", values[row], where=place(row, name)) from None
+    for value, number in numbers.items():
+        if is_missing(value):
+            row = int(np.flatnonzero(which == number)[0])
+            raise InvalidValueError(name, "not be missing", value, where=place(row, name))
+    return Labels(tuple(numbers), which)
+
+
+def rewards(column: Any, name: str) -> Floats:
+    """Return a column of rewards: numbers or truth values; NaN stands for a missing reward."""
+    return _checked(column, name, FINITE)
+
+
+def propensities(column: Any, name: str) -> Floats:
+    """Return a column of probabilities; NaN stands for a missing one."""
+    return _checked(column, name, _PROPENSITY)
+
+
+def times(column: Any, name: str) -> tuple[Floats, bool]:
+    """Return a column of times as numbers, in seconds if they are dates, and whether they are dates. None may be missing."""
+    array = _array(column)
+    if array.dtype.kind == "M":
+        moments, dated = array.astype("datetime64[us]").astype(np.int64) / 1e6, True
+        moments[np.isnat(array)] = math.nan
+    elif array.dtype.kind in "fiu":
+        moments, dated = array.astype(np.float64), False
+    else:
+        values = to_list(name, column)
+        dated = any(isinstance(each, date) or (isinstance(each, str) and not _is_number(each)) for each in values[:1])
+        read: Callable[[object], float] = _moment if dated else _number
+        moments = _each(values, name, read, _TIME)
+    wrong = np.flatnonzero(~np.isfinite(moments))
+    if wrong.size:
+        row = int(wrong[0])
+        raise InvalidValueError(name, "be known in every row", to_list(name, column)[row], where=place(row, name))
+    return moments, dated
+
+
+def available(column: Any, name: str) -> list[frozenset[Hashable]]:
+    """Return a column of lists of arms; in text, a list is written in JSON."""
+    found = []
+    for row, value in enumerate(to_list(name, column)):
+        listed = value
+        if isinstance(value, str):
+            try:
+                listed = json.loads(value)
+            except json.JSONDecodeError:
+                listed = None
+        if not isinstance(listed, Sequence | set | frozenset | np.ndarray) or isinstance(listed, str):
+            raise InvalidTypeError(name, 'be a list of arms, in text such as ["a", "b"]', value, where=place(row, name))
+        found.append(frozenset(listed))
+    return found
+
+
+def _array(column: Any) -> Any:
+    array = column.to_numpy() if hasattr(column, "to_numpy") else column
+    return array if isinstance(array, np.ndarray) else np.zeros(0, object)
+
+
+def _checked(column: Any, name: str, rule: Rule) -> Floats:
+    """Return a column of numbers, each of which is missing or obeys a rule."""
+    array = _array(column)
+    if array.dtype.kind in "fiub":
+        numbers: Floats = array.astype(np.float64)
+    else:
+        numbers = _each(to_list(name, column), name, _number, f"be {rule.text}")
+    valid = np.isnan(numbers) | (np.isfinite(numbers) & (numbers >= rule.low) & (numbers <= rule.high))
+    if rule.open_low:
+        valid &= numbers != rule.low
+    if not valid.all():
+        row = int(np.flatnonzero(~valid)[0])
+        raise InvalidValueError(name, f"be {rule.text}", to_list(name, column)[row], where=place(row, name))
+    return numbers
+
+
+def _each(values: Sequence[Any], name: str, read: Callable[[object], float], rule: str) -> Floats:
+    """Return the number that each value stands for, NaN if it is missing."""
+    if read is _number:
+        try:  # much faster than one by one, also for text
+            return np.array(values, np.float64)
+        except (TypeError, ValueError):
+            pass
+    numbers = np.empty(len(values))
+    for row, value in enumerate(values):
+        try:
+            numbers[row] = math.nan if is_missing(value) else read(value)
+        except (TypeError, ValueError, InvalidArgumentError):
+            raise InvalidValueError(name, rule, value, where=place(row, name)) from None
+    return numbers
+
+
+def _number(value: object) -> float:
+    if isinstance(value, str):
+        text = value.strip().lower()
+        return _TRUTHS[text] if text in _TRUTHS else float(text)
+    if not isinstance(value, SupportsFloat):
+        raise TypeError
+    return float(value)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _moment(value: object) -> float:
+    """Return the seconds since 1970 of a date; without a time zone it is UTC."""
+    moment = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    if not isinstance(moment, datetime):
+        raise TypeError
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,67 @@
+"""What a log holds, and what can and cannot be learned from it."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+
+from rotting.display.tables import Column, FormattedTable
+from rotting.logs.clocks import FEWEST_UNITS, entanglement
+from rotting.logs.log import Log
+from rotting.logs.trends import FEWEST
+
+
+def describe(log: Log) -> FormattedTable:
+    """Return a table of what a log holds, with what can be learned from it below."""
+    pulls, reward = log.pulls, log.reward[log.known]
+    held = [("rows", f"{len(log):,}"), ("arms", f"{len(log.arms):,}, with {_range(pulls)} pulls")]
+    if log.has_units:
+        held.append(("units", f"{len(log.units):,}, with {_range(np.bincount(log.unit))} rows"))
+    if log.has_times:
+        held.append(("times", f"{_moment(log, 0)} to {_moment(log, -1)}"))
+    if log.reordered:
+        held.append(("sorted", f"{log.reordered:,} rows came before a row of an earlier time"))
+    if reward.size:
+        kind = "0 or 1" if np.isin(reward, (0.0, 1.0)).all() else f"{reward.min():.4g} to {reward.max():.4g}"
+        held.append(("rewards", f"{kind}, mean {reward.mean():.4g}"))
+    held.append(("missing rewards", f"{log.missing:,}" if log.missing else "none"))
+    if log.propensity is not None:
+        held.append(("propensities", f"{np.nanmin(log.propensity):.4g} to {np.nanmax(log.propensity):.4g}"))
+    columns = (Column("the log holds", lambda row: row["what"]), Column("", lambda row: row["value"]))
+    return FormattedTable(
+        (), columns, [{"what": what, "value": value} for what, value in held], left=2, notes=tuple(_lessons(log))
+    )
+
+
+def _lessons(log: Log) -> list[str]:
+    """Return sentences about what can and cannot be learned."""
+    known = np.bincount(log.arm[log.known], minlength=len(log.arms))
+    enough = int((known >= FEWEST).sum())
+    found = [f"Wear of single arms: {enough} of {len(log.arms)} arms have at least {FEWEST} rewards."]
+    if len(log.units) >= FEWEST_UNITS:
+        found.append(
+            f"Clock: {len(log.units)} units may tell pulls and time apart (entanglement {entanglement(log):.2f}; at 1 they "
+            f"could not)."
+        )
+    else:
+        found.append(
+            f"Clock: without a column of units, at least {FEWEST_UNITS} of them, pulls and time cannot be told apart "
+            f"(entanglement {entanglement(log):.2f})."
+        )
+    if log.missing:
+        found.append(
+            f"{log.missing / len(log):.1%} of the rewards are missing. If they are zeros that nobody reported, write the "
+            f"zeros into the log first."
+        )
+    if log.available is not None:
+        found.append("Not every arm was always available; replays let policies choose among all arms.")
+    return found
+
+
+def _range(counts: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> str:
+    return f"{counts.min():,} to {counts.max():,}"
+
+
+def _moment(log: Log, row: int) -> str:
+    if log.has_dates:
+        return datetime.fromtimestamp(float(log.time[row]), UTC).strftime("%Y-%m-%d %H:%M")
+    return f"{log.time[row]:.6g}"

@@ -1,0 +1,199 @@
+"""`diagnose`: does anything wear out, which arms, and along which clock."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rotting.common.html_parts import block
+from rotting.display.plots import plot_figure
+from rotting.display.tables import Column, FormattedTable
+from rotting.errors import InvalidTypeError
+from rotting.logs import clocks
+from rotting.logs.clocks import ClockComparison
+from rotting.logs.curves import arm_figure
+from rotting.logs.log import Log
+from rotting.logs.trends import QUARTER, ArmTrend, arm_trends
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+CANNOT_TELL = "cannot tell"
+NO_FALL = 0.2  # arms that together fell by less than this share of their level do not wear out
+RELIABLE = 0.3  # the least share of the predicted wear that must not be noise
+ERROR = 0.02  # of each one-sided test
+EDGE = 0.35  # a clock is named alone if the share of the other one is below this
+BOTH = 0.1  # both clocks are named if each has more than this share,
+BOTH_ERROR = 0.005  # and each test is this sure
+ROWS_PER_UNIT = 20
+AGREE = 3.0  # standard errors between the two estimates of the share
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a log says about wear. `diagnose` makes it.
+
+    Args:
+        log: the log.
+        decay: "none", "pulls", "time", "both" or "cannot tell".
+        reason: why, in a sentence.
+        arms: a row for each arm, with `name`, `pulls`, `launch`, `recent`, `low`, `high` and `verdict`: "wears out", "steady",
+            "rises" or "too few". `low` and `high` are the interval of the change from launch to recent.
+        entanglement: the share of the variance of own pulls that time explains, within arms. If it is close to 1, the log
+            cannot tell pulls and time apart.
+        change: the change from launch to recent of all arms together, with its 95 % interval: (mean, low, high).
+    """
+
+    log: Log
+    decay: str
+    reason: str
+    arms: tuple[ArmTrend, ...]
+    entanglement: float
+    change: tuple[float, float, float]
+
+    def __repr__(self) -> str:
+        return f"Diagnosis(decay={self.decay!r}, entanglement={self.entanglement:.2f}, {self._counts()})"
+
+    def _counts(self) -> str:
+        counts = Counter(each.verdict for each in self.arms)
+        return ", ".join(f"{number} of {len(self.arms)} arms: {verdict}" for verdict, number in counts.most_common())
+
+    def table(self) -> FormattedTable:
+        """Return the arms as a table for people, with the verdict on the clocks above it."""
+        columns = (
+            Column("arm", lambda row: str(row["name"])),
+            Column("verdict", lambda row: row["verdict"]),
+            Column("pulls", lambda row: f"{row['pulls']:,}"),
+            Column("launch", lambda row: _number(row["launch"])),
+            Column("recent", lambda row: _number(row["recent"])),
+            Column("change, 95 % interval", _interval),
+        )
+        lines = (f"Decay: {self.decay}. {self.reason}",)
+        notes = (
+            "launch, recent: mean reward of the first and of the last quarter of an arm's pulls.",
+            "The intervals hold for all arms at once, also if the policy that wrote the log learned from the rewards.",
+        )
+        return FormattedTable(lines, columns, [each._asdict() for each in self.arms], left=2, notes=notes)
+
+    def plot(self, path: str | Path | None = None) -> "Picture":
+        """Draw the rewards of the arms against their own pulls and against time, with 95 % bands.
+
+        Needs the extra `rotting[plot]`.
+
+        Args:
+            path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
+
+        Returns:
+            The Matplotlib figure.
+        """
+        return plot_figure(arm_figure(self.log), path)
+
+    def _repr_html_(self) -> str:
+        return block(repr(self), self.table()._repr_html_(), note="")
+
+
+def diagnose(log: Log) -> Diagnosis:
+    """Return whether the arms of a log wear out, which of them, and along which clock.
+
+    An arm is judged by its launch against its recent pulls. A clock is only named if the log can tell pulls and time apart: it
+    needs units that met the same arms at different rates. Otherwise the verdict is "none", if all arms together did not fall,
+    or "cannot tell".
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> arms = rng.integers(0, 2, 4_000)
+        >>> rewards = np.where(arms == 0, np.linspace(1.0, 0.2, 4_000), 0.5) + rng.normal(0.0, 0.3, 4_000)
+        >>> diagnosis = diagnose(Log({"arm": arms, "reward": rewards}))
+        >>> diagnosis.decay, [(arm.name, arm.verdict) for arm in diagnosis.arms]
+        ('cannot tell', [(1, 'steady'), (0, 'wears out')])
+    """
+    if not isinstance(log, Log):
+        raise InvalidTypeError("log", "be a Log", log)
+    arms = tuple(arm_trends(log))
+    change = _common_change(log)
+    entangled = clocks.entanglement(log)
+    decay, reason = _clock(log, arms, change, entangled)
+    return Diagnosis(log, decay, reason, arms, entangled, change)
+
+
+def _common_change(log: Log) -> tuple[float, float, float]:
+    """Return the change of all arms together from launch to recent relative to launch, and its 95 % interval.
+
+    Every arm counts with as many first pulls as last pulls, so a policy that moves to better arms does not show.
+    """
+    order = np.argsort(log.arm[log.known], kind="stable")
+    rewards = np.split(log.reward[log.known][order], np.cumsum(np.bincount(log.arm[log.known]))[:-1])
+    quarters = [each.size // QUARTER for each in rewards]
+    first = np.concatenate([each[:n] for each, n in zip(rewards, quarters, strict=True)])
+    last = np.concatenate([each[each.size - n :] for each, n in zip(rewards, quarters, strict=True)])
+    if first.size == 0:
+        return math.nan, -math.inf, math.inf
+    half = 2.0 * math.sqrt((first.var() + last.var()) / first.size)
+    scale = abs(float(first.mean())) or 1.0
+    change = float(last.mean() - first.mean())
+    return change / scale, (change - half) / scale, (change + half) / scale
+
+
+def _clock(log: Log, arms: tuple[ArmTrend, ...], change: tuple[float, float, float], entangled: float) -> tuple[str, str]:
+    """Return the clock along which arms wear out, and the reason."""
+    named = _named_clock(log)
+    if named is not None:
+        return named
+    moving = [each for each in arms if each.verdict in {"wears out", "rises"}]
+    if not moving and change[1] > -NO_FALL:
+        return "none", f"All arms together fell by less than {-min(change[1], 0.0):.0%} (95 % interval), and no arm changed."
+    if len(log.units) < clocks.FEWEST_UNITS:
+        how = (
+            f"The pulls of an arm grow with time (entanglement {entangled:.2f}), so either clock explains the same rewards. At "
+            f"least {clocks.FEWEST_UNITS} units of unequal traffic, or random pauses of arms, could tell."
+        )
+        return CANNOT_TELL, how
+    return CANNOT_TELL, f"The units do not tell pulls and time apart clearly enough (entanglement {entangled:.2f})."
+
+
+def _named_clock(log: Log) -> tuple[str, str] | None:
+    """Return the clock that the units of a log name, and the reason; None if they name none, or contradict each other."""
+    rewards = log.reward[log.known]
+    if len(log.units) < clocks.FEWEST_UNITS or rewards.size < ROWS_PER_UNIT * clocks.FEWEST_UNITS or rewards.std() == 0:
+        return None
+    # Whether a busy unit multiplies the rewards of an arm or adds to them is not known: where both are possible, a clock that
+    # only one of them names counts, but not two different clocks.
+    links = (True, False) if rewards.min() >= 0 else (False,)
+    found = [_verdict(clocks.compare_clocks(log, multiplicative)) for multiplicative in links]
+    names = {each[0] for each in found if each is not None}
+    return found[0] if len(names) == 1 else None
+
+
+def _verdict(found: ClockComparison) -> tuple[str, str] | None:
+    critical, wide = clocks.critical(found.units, ERROR), clocks.critical(found.units, 0.05)
+    low, high = found.share_of_time - wide * found.error, found.share_of_time + wide * found.error
+    if math.isnan(low) or min(found.pulls.reliability, found.time.reliability) < RELIABLE:
+        return None
+    surely = clocks.critical(found.units, BOTH_ERROR)
+    if all(each.score > surely and each.share - wide * each.error > BOTH for each in (found.pulls, found.time)):
+        return "both", "Pulls matter beyond time, and time beyond pulls."
+    pulls, time = found.pulls.score > critical, found.time.score > critical
+    if abs(found.disagreement) >= AGREE:
+        return None
+    interval = f"The share of the wear that follows time is {_percent(low)} to {_percent(high)} (90 % interval over the units)."
+    if pulls and not time and high < EDGE:
+        return "pulls", f"Units that pulled an arm more often wore it out faster at the same time. {interval}"
+    if time and not pulls and low > 1 - EDGE:
+        return "time", f"Arms wore out in busy and quiet units at the same times. {interval}"
+    return None
+
+
+def _percent(share: float) -> str:
+    return f"{min(max(share, 0.0), 1.0):.0%}"
+
+
+def _number(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4g}"
+
+
+def _interval(row: dict[str, float]) -> str:
+    return "-" if math.isnan(row["low"]) else f"{row['low']:+.4g} to {row['high']:+.4g}"

@@ -1,0 +1,168 @@
+"""`Log`: the decisions of the past, in their order, with what each of them paid."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rotting.common.arrays import Ints
+from rotting.common.html_parts import block
+from rotting.display.tables import FormattedTable
+from rotting.errors import InvalidValueError
+from rotting.live.history import read_columns
+from rotting.logs import columns as reading
+
+
+class Log:
+    """Past decisions in their order: which arm was shown, and what it paid.
+
+    Rows with the same time stay in their order. If the rows are not sorted by time, they are sorted, and `reordered` counts the
+    rows that came too early in the data. A missing reward stays missing: the pull counts, its reward is not used.
+
+    Args:
+        data: a data frame, a mapping of columns, pairs of an arm and a reward, or the path of a file: `.csv`, `.parquet`, a
+            store of `rotting.open`, or the export of `rotting log`.
+        arm: the name of the column with the arms.
+        reward: the name of the column with the rewards: numbers or truth values, empty where the reward is not known.
+        time: the name of a column with the times of the decisions, dates or numbers; by default the rows are in order.
+        unit: the name of a column that says who wears out: a country, a user, a placement. The pulls of an arm are then counted
+            for each unit.
+        propensity: the name of a column with the probability with which the old policy chose the arm.
+        available: the name of a column with the arms that could be chosen, in text as JSON: `["a", "b"]`.
+        decision: the name of a column with the ids of the decisions: two rows with the same id are an error.
+        name: the name of the bandit, if the data is a store or an export with several.
+
+    Attributes:
+        arms: the names of the K arms, in the order of their first rows.
+        arm: the arm of each row, as a position in `arms`.
+        reward: the reward of each row, NaN if it is missing.
+        time: the time of each row: seconds since 1970 if the column has dates, otherwise its numbers, or the row from 0 on.
+        units: the names of the units; `("",)` without a column.
+        unit: the unit of each row, as a position in `units`.
+        own_pulls: how often the arm of each row was pulled before, by its unit.
+
+    Example:
+        >>> log = Log([("a", 1.0), ("b", 0.0), ("a", 0.5), ("a", None)])
+        >>> log
+        Log(4 rows, 2 arms, 1 missing reward)
+        >>> log.own_pulls
+        array([0, 0, 1, 2])
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        arm: str = "arm",
+        reward: str = "reward",
+        time: str | None = None,
+        unit: str | None = None,
+        propensity: str | None = None,
+        available: str | None = None,
+        decision: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        columns, _ = read_columns(data, name, keep_missing=True)
+        arms = reading.labels(reading.select(columns, "arm", arm), arm)
+        rewards = reading.rewards(reading.select(columns, "reward", reward), reward)
+        if not rewards.size:
+            raise InvalidValueError("data", "have at least one row", data, got="none")
+        units = reading.Labels(("",), np.zeros(rewards.size, np.int64))
+        if unit is not None:
+            units = reading.labels(reading.select(columns, "unit", unit), unit)
+        times, dated = np.arange(rewards.size, dtype=np.float64), False
+        if time is not None:
+            times, dated = reading.times(reading.select(columns, "time", time), time)
+        chances = None
+        if propensity is not None:
+            chances = reading.propensities(reading.select(columns, "propensity", propensity), propensity)
+        choices = None
+        if available is not None:
+            choices = reading.available(reading.select(columns, "available", available), available)
+        for column, size in ((arm, arms.which.size), (unit, units.which.size), (time, times.size)):
+            if size != rewards.size:
+                got = f"{rewards.size} in {reward!r}, {size} in {column!r}"
+                raise InvalidValueError("columns", "have the same length", size, got=got)
+        if choices is not None:
+            _check_available(arms, choices, arm)
+        if decision is not None:
+            _check_decisions(reading.select(columns, "decision", decision), decision)
+        order = np.argsort(times, kind="stable")
+        self.reordered = int((np.maximum.accumulate(times) > times).sum())
+        self.arms, self.arm = arms.names, arms.which[order]
+        self.reward, self.time = rewards[order], times[order]
+        self.units, self.unit = units.names, units.which[order]
+        self.propensity = None if chances is None else chances[order]
+        self.available = None if choices is None else [choices[k] for k in order]
+        self.has_units, self.has_times, self.has_dates = unit is not None, time is not None, dated
+        self.own_pulls = positions(self.unit * len(self.arms) + self.arm)
+        for array in (self.arm, self.reward, self.time, self.unit, self.own_pulls):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return self.reward.size
+
+    @property
+    def known(self) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+        """Whether the reward of each row is known."""
+        return ~np.isnan(self.reward)
+
+    @property
+    def missing(self) -> int:
+        """The number of missing rewards."""
+        return int(np.isnan(self.reward).sum())
+
+    @property
+    def pulls(self) -> Ints:
+        """The number of rows of each arm."""
+        return np.bincount(self.arm, minlength=len(self.arms))
+
+    def __repr__(self) -> str:
+        units = f", {len(self.units)} units" if self.has_units else ""
+        missing = f", {self.missing:,} missing reward{'s' * (self.missing > 1)}" if self.missing else ""
+        return (
+            f"Log({len(self):,} row{'s' * (len(self) > 1)}, {len(self.arms)} arm{'s' * (len(self.arms) > 1)}{units}{missing})"
+        )
+
+    def _repr_html_(self) -> str:
+        described = self.describe()
+        return block(repr(self), described._repr_html_(), note="")
+
+    def describe(self) -> FormattedTable:
+        """Return what the log holds, and what can and cannot be learned from it."""
+        from rotting.logs.description import describe  # noqa: PLC0415 - it knows the class
+
+        return describe(self)
+
+
+def positions(which: Ints) -> Ints:
+    """Return for each element how many equal ones come before it.
+
+    Example:
+        >>> positions(np.array([7, 2, 7, 7, 2]))
+        array([0, 0, 1, 2, 1])
+    """
+    order = np.argsort(which, kind="stable")
+    ordered = which[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    lengths = np.diff(np.append(starts, which.size))
+    found = np.empty(which.size, np.int64)
+    found[order] = np.arange(which.size) - np.repeat(starts, lengths)
+    return found
+
+
+def _check_available(arms: reading.Labels, choices: Sequence[frozenset[Hashable]], column: str) -> None:
+    for row, (arm, possible) in enumerate(zip(arms.which, choices, strict=True)):
+        if arms.names[arm] not in possible:
+            raise InvalidValueError(column, "be among the available arms", arms.names[arm], where=reading.place(row, column))
+
+
+def _check_decisions(column: Any, name: str) -> None:
+    ids = reading.labels(column, name)
+    if len(ids.names) < ids.which.size:
+        row = int(np.flatnonzero(positions(ids.which) > 0)[0])
+        raise InvalidValueError(
+            name,
+            "be different in every row: a decision has one reward",
+            ids.names[ids.which[row]],
+            where=reading.place(row, name),
+        )

@@ -1,0 +1,264 @@
+"""`replay`: what other policies would have earned on the rewards that are in a log, as far as they reach."""
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rotting.common.html_parts import block
+from rotting.common.rules import nonnegative_int
+from rotting.common.statistics import t_critical
+from rotting.display.tables import Column, FormattedTable
+from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.live.reward_rule import RewardRule
+from rotting.live.state import check_learner
+from rotting.logs.buckets import Buckets, EmptyBucket, buckets_of, draw_queues
+from rotting.logs.diagnosis import diagnose
+from rotting.logs.log import Log
+from rotting.logs.stacks import StackGame, Stacks, play_stacks, stacks_of
+from rotting.policy import Policy, check_policies
+
+DRAWS = 20
+"""Games on queues that are drawn anew, for the interval under wear with time."""
+_WINDOWS = tuple(25 * 2**k for k in range(16))  # rewards of an arm whose mean bounds what it pays later
+_ERROR = 0.05
+
+
+@dataclass(frozen=True)
+class PolicyReplay:
+    """The replay of one policy.
+
+    Args:
+        policy: the policy.
+        steps: how many rounds the log could answer.
+        reward: the sum of the rewards in these rounds. Exact if arms wear out with their pulls, or not at all.
+        log_reward: what the log earned in as many rounds.
+        ran_out: the arm that the policy asked for when the log had no more of its rewards; None if every round was answered.
+        choices: the arms that the policy chose in these rounds.
+        low: a lower bound of the reward in all rounds of the log, along every clock that the log allows; NaN without one.
+        high: an upper bound; NaN if there is none.
+        why: why a bound is missing; empty if both are there.
+    """
+
+    policy: Policy
+    steps: int
+    reward: float
+    log_reward: float
+    ran_out: Hashable | None
+    choices: tuple[Hashable, ...]
+    low: float
+    high: float
+    why: str
+
+
+class Replay:
+    """The replays of several policies on one log, in their order. `replay` makes it.
+
+    `steps`, `reward`, `low`, `high`, `ran_out` and `choices` are lists with an entry for each policy.
+    """
+
+    def __init__(self, log: Log, policies: Sequence[PolicyReplay]) -> None:
+        self.log, self.policies = log, tuple(policies)
+
+    def __iter__(self) -> Iterator[PolicyReplay]:
+        return iter(self.policies)
+
+    def __len__(self) -> int:
+        return len(self.policies)
+
+    def __getitem__(self, place: int) -> PolicyReplay:
+        return self.policies[place]
+
+    @property
+    def steps(self) -> list[int]:
+        """How many rounds the log could answer."""
+        return [each.steps for each in self.policies]
+
+    @property
+    def reward(self) -> list[float]:
+        """The rewards in these rounds."""
+        return [each.reward for each in self.policies]
+
+    @property
+    def low(self) -> list[float]:
+        """Lower bounds of the rewards in all rounds."""
+        return [each.low for each in self.policies]
+
+    @property
+    def high(self) -> list[float]:
+        """Upper bounds of the rewards in all rounds."""
+        return [each.high for each in self.policies]
+
+    @property
+    def ran_out(self) -> list[Hashable | None]:
+        """The arms whose rewards ended the replays."""
+        return [each.ran_out for each in self.policies]
+
+    @property
+    def choices(self) -> list[tuple[Hashable, ...]]:
+        """The arms that were chosen."""
+        return [each.choices for each in self.policies]
+
+    def __repr__(self) -> str:
+        rounds = int(self.log.known.sum())
+        return f"Replay({rounds:,} rounds, {', '.join(f'{each.policy.label}: {each.steps:,}' for each in self.policies)})"
+
+    def table(self) -> FormattedTable:
+        """Return the replays as a table for people: first how far the log reaches, then what the policies earned."""
+        rounds = int(self.log.known.sum())
+        columns = (
+            Column("policy", lambda row: row["policy"]),
+            Column("rounds answered", lambda row: f"{row['steps']:,} ({row['steps'] / rounds:.0%})"),
+            Column("ran out of", lambda row: "-" if row["ran_out"] is None else str(row["ran_out"])),
+            Column("reward", lambda row: f"{row['reward']:,.6g}"),
+            Column("log, as many rounds", lambda row: f"{row['log_reward']:,.6g}"),
+            Column(f"bounds for all {rounds:,}", _bounds),
+        )
+        rows = [
+            {
+                "policy": each.policy.label,
+                "steps": each.steps,
+                "ran_out": each.ran_out,
+                "reward": each.reward,
+                "log_reward": each.log_reward,
+                "low": each.low,
+                "high": each.high,
+            }
+            for each in self.policies
+        ]
+        total = float(np.nansum(self.log.reward))
+        lines = (f"The log earned {total:,.6g} in {rounds:,} rounds with a known reward.",)
+        notes = dict.fromkeys(each.why for each in self.policies if each.why)
+        return FormattedTable(lines, columns, rows, left=1, notes=tuple(notes))
+
+    def _repr_html_(self) -> str:
+        return block(repr(self), self.table()._repr_html_(), note="")
+
+
+def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0) -> Replay:
+    """Return what policies would have earned on the rewards that are in a log, as far as they reach.
+
+    A policy gets the rewards of each arm in the order in which the log has them. If arms wear out with their pulls, or not at
+    all, this is exactly the game that `Bandit(policy, arms, seed)` would have played, decision by decision, until it asks for a
+    reward that the log does not have. It does not matter which policy wrote the log. With units, a round serves the unit that
+    it served in the log, and every unit has its own rewards. Rows without a reward are left out.
+
+    The bounds are for the rewards in all rounds of the log. They hold if no arm rises, whichever way the log allows arms to
+    wear out: with pulls, an arm pays no more later than its last rewards say; with time, the policy plays games on rewards that
+    are drawn from the same arm and the same time. If the log has no rewards of an arm for some time, there are no such games
+    and no bounds.
+
+    Args:
+        log: the log.
+        policies: one policy or several.
+        seed: the seed of the policies' own randomness.
+
+    Example:
+        >>> import rotting
+        >>> log = Log([("a", 1.0), ("b", 0.0), ("a", 1.0), ("b", 0.0), ("a", 0.5), ("b", 0.0)])
+        >>> found = replay(log, rotting.UCB1())
+        >>> found.steps, found.reward, found.ran_out, found.choices
+        ([4], [2.5], ['a'], [('a', 'b', 'a', 'a')])
+    """
+    if not isinstance(log, Log):
+        raise InvalidTypeError("log", "be a Log", log)
+    listed = check_policies(policies)
+    known = log.reward[log.known]
+    if not known.size:
+        raise InvalidValueError("log", "have a row with a reward", log, got="none")
+    for policy in listed:
+        check_learner(policy)
+        rule = RewardRule(policy)
+        for reward in (float(known.min()), float(known.max())):
+            rule.check(reward)
+        if policy.max_rounds is not None and policy.max_rounds < known.size:
+            rule_text = f"be tuned to at least the {known.size} rounds of the log"
+            raise InvalidValueError("policy", rule_text, policy, hint="; rotting.doubling(policy) plays without a horizon")
+    seed = nonnegative_int("seed", seed)
+    decay = diagnose(log).decay
+    stacks, buckets = stacks_of(log), buckets_of(log)
+    return Replay(log, [_replay(log, policy, stacks, buckets, decay, seed) for policy in listed])
+
+
+def _replay(log: Log, policy: Policy, stacks: Stacks, buckets: Buckets | EmptyBucket, decay: str, seed: int) -> PolicyReplay:
+    game = play_stacks(policy, stacks, seed)
+    steps = game.choices.size
+    low, high, why = _bounds_to_the_end(log, policy, stacks, game, buckets, decay, seed)
+    return PolicyReplay(
+        policy,
+        steps,
+        float(game.rewards.sum()),
+        float(log.reward[log.known][:steps].sum()),
+        None if game.ran_out is None else log.arms[game.ran_out],
+        tuple(log.arms[arm] for arm in game.choices),
+        low,
+        high,
+        why,
+    )
+
+
+# --- Bounds -----------------------------------------------------------------------------------------------------------------
+
+
+def _bounds_to_the_end(
+    log: Log, policy: Policy, stacks: Stacks, game: StackGame, buckets: Buckets | EmptyBucket, decay: str, seed: int
+) -> tuple[float, float, str]:
+    """Return bounds of the reward in all rounds under every reading that the log allows, and why one is missing."""
+    readings = []
+    if decay != "time":
+        readings.append(_bounds_by_pulls(stacks, game))
+    if decay != "pulls":
+        if isinstance(buckets, EmptyBucket):
+            arm = log.arms[buckets.arm]
+            why = (
+                f"No bounds: if arms wear out with time, the log cannot say what {arm!r} would have paid in part "
+                f"{buckets.bucket + 1} of {buckets.buckets} of its rounds, where it has {buckets.rewards} of its rewards."
+            )
+            return math.nan, math.nan, why
+        readings.append(_bounds_by_time(policy, buckets, seed))
+    low, high = min(each[0] for each in readings), max(each[1] for each in readings)
+    if math.isinf(low):
+        return math.nan, high, "No lower bounds: rewards can be negative, and arms may fall to any level."
+    return low, high, ""
+
+
+def _bounds_by_pulls(stacks: Stacks, game: StackGame) -> tuple[float, float]:
+    """Return bounds if arms wear out with their pulls: what was earned so far, and the rest at the present levels at most."""
+    earned, left = float(game.rewards.sum()), stacks.units.size - game.choices.size
+    if left == 0:
+        return earned, earned
+    lowest = float(stacks.rewards.min())
+    if lowest < 0:
+        return -math.inf, earned + left * _highest_level(stacks, game)
+    return earned, earned + left * _highest_level(stacks, game)
+
+
+def _highest_level(stacks: Stacks, game: StackGame) -> float:
+    """Return an upper bound of what any arm pays on average from here on: no more than its last rewards, of any number, say."""
+    places = stacks.units[: game.choices.size] * stacks.n_arms + game.choices
+    taken = np.bincount(places, minlength=stacks.starts.size - 1)
+    spread = float(stacks.rewards.std())
+    level = math.sqrt(2 * math.log(2 * stacks.starts.size * len(_WINDOWS) / _ERROR))
+    highest = -math.inf
+    for place, n in enumerate(taken):
+        start, end = stacks.starts[place], stacks.starts[place + 1]
+        if end == start:
+            return float(stacks.rewards.max())  # nothing is known about this arm
+        past = stacks.rewards[start : start + max(int(n), 1)]
+        bounds = [past[-h:].mean() + level * spread / math.sqrt(min(h, past.size)) for h in _WINDOWS if h <= past.size]
+        highest = max(highest, min(bounds, default=float(stacks.rewards.max())))
+    return min(highest, float(stacks.rewards.max()))
+
+
+def _bounds_by_time(policy: Policy, buckets: Buckets, seed: int) -> tuple[float, float]:
+    """Return an interval if arms wear out with time: games on rewards drawn from the same arm and bucket."""
+    rng = np.random.default_rng([seed, DRAWS])
+    earned = np.array([play_stacks(policy, draw_queues(buckets, rng), seed + k).rewards.sum() for k in range(DRAWS)])
+    half = t_critical(DRAWS - 1) * float(earned.std(ddof=1))
+    return float(earned.mean()) - half, float(earned.mean()) + half
+
+
+def _bounds(row: dict[str, float]) -> str:
+    low, high = ("?" if math.isnan(row[name]) else f"{row[name]:,.6g}" for name in ("low", "high"))
+    return "-" if low == high == "?" else f"{low} to {high}"

@@ -1,0 +1,315 @@
+"""The page about a log: what it holds, whether arms wear out, what other policies would have earned, and what to do next."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from rotting.common.atomic_files import new_folder
+from rotting.common.machine import machine
+from rotting.display.figures import Figure, Panel
+from rotting.display.tables import FormattedTable
+from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.logs.advice import Advice, advise, default_policies
+from rotting.logs.clocks import FEWEST_UNITS
+from rotting.logs.curves import arm_figure
+from rotting.logs.diagnosis import Diagnosis
+from rotting.logs.log import Log
+from rotting.logs.replay import Replay, replay
+from rotting.logs.trends import FEWEST, ArmTrend
+from rotting.policy import Policy
+from rotting.report.about import About, versions
+from rotting.report.model import Findings, Section
+from rotting.report.plain_page import plain_page
+
+MOST_ARMS = 20
+"""Arms with a picture: those with the most pulls."""
+NAMED = 5  # arms that a sentence names
+_OF_THE_LOG = "These numbers describe the log itself. They are exact, and need no intervals."
+_CLOCKS = {
+    "pulls": "They wear out with use: the more often an arm is shown, the less it pays.",
+    "time": "They wear out with time, however often they are shown.",
+    "both": "They wear out with use and with time.",
+    "cannot tell": "The log cannot tell whether use or time wears them out.",
+}
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Everything that a log says about wear and about other policies. `analyse` makes it."""
+
+    log: Log
+    diagnosis: Diagnosis
+    replay: Replay
+    advice: Advice
+
+
+def analyse(
+    log: Log, policies: Policy | Sequence[Policy] | None = None, seed: int = 0, progress: Callable[[], None] = lambda: None
+) -> Analysis:
+    """Diagnose a log, and ask what policies would have earned on it.
+
+    Args:
+        log: the log, with at least two arms and rewards that differ.
+        policies: the policies to compare; by default those of `rotting.advise`.
+        seed: the seed of the policies and of the problems that they play.
+        progress: called after each of the two parts of the work.
+    """
+    _check(log)
+    listed = default_policies(log) if policies is None else policies
+    replayed = replay(log, listed, seed)  # first, since it checks the policies and is quick
+    progress()
+    advice = advise(log, listed, seed)
+    progress()
+    return Analysis(log, advice.diagnosis, replayed, advice)
+
+
+def _check(log: Log) -> None:
+    """Refuse a log in which there is nothing to compare."""
+    if not isinstance(log, Log):
+        raise InvalidTypeError("log", "be a Log", log)
+    known = log.reward[log.known]
+    if not known.size:
+        raise InvalidValueError("log", "have a row with a reward", log, got=f"{len(log):,} rows whose rewards are all missing")
+    if len(log.arms) < 2:
+        raise InvalidValueError("log", "have at least two arms to compare", log, got=f"only {log.arms[0]!r}")
+    if (known == known[0]).all():
+        got = f"{known[0]:.6g} in every row, so no arm wears out and every policy earns the same"
+        raise InvalidValueError("log", "have rewards that differ", log, got=got)
+
+
+def write_report(
+    analysis: Analysis,
+    folder: str | Path,
+    source: str,
+    facts: Mapping[str, str] | None = None,
+    seed: int = 0,
+    seconds: float = 0.0,
+) -> Path:
+    """Write the page into a new folder, which appears complete or not at all. Needs the extra `rotting[report]`.
+
+    Args:
+        analysis: what `analyse` returned.
+        folder: the new folder.
+        source: the name of the file that the log was read from, for the title.
+        facts: more facts about how the page was made, such as the columns of the log.
+        seed: the seed of the analysis.
+        seconds: how long the analysis took.
+
+    Returns:
+        The path of `report.html`.
+    """
+    about = About(
+        title=f"Do the arms in {source} wear out?",
+        paragraphs=headline(analysis),
+        seed=seed,
+        date=datetime.now(UTC),
+        seconds=seconds,
+        versions=versions(),
+        machine=machine(),
+    )
+    text = "The same log, the same policies and the same seed give the same numbers."
+    content = plain_page(sections(analysis), about, facts or {}, text).encode()
+    with new_folder(folder) as partial:
+        (partial / "report.html").write_bytes(content)
+    return Path(folder, "report.html")
+
+
+def sections(analysis: Analysis) -> list[Section]:
+    """Return the sections of the page."""
+    return [
+        Section("holds", "What the log holds", "", _holds(analysis.log)),
+        Section("wear", "Do arms wear out?", "", _wear(analysis)),
+        Section("clock", "Use or time?", "", _clock(analysis.diagnosis)),
+        Section("replay", "What would other policies have earned on the rewards of the log?", "", _replayed(analysis.replay)),
+        Section("advice", "What would they have earned in all rounds?", "", _advised(analysis.advice)),
+        Section("next", "What to do next", "", Findings(tuple(next_steps(analysis)))),
+    ]
+
+
+# --- The headline -----------------------------------------------------------------------------------------------------------
+
+
+def headline(analysis: Analysis) -> tuple[str, ...]:
+    """Return the answer in a few sentences for readers who read nothing else."""
+    diagnosis = analysis.diagnosis
+    clock = "" if diagnosis.decay == "none" else _CLOCKS[diagnosis.decay]
+    return f"{_wearing(diagnosis)} {clock}".strip(), analysis.advice.reason
+
+
+def _wearing(diagnosis: Diagnosis) -> str:
+    names = [str(each.name) for each in diagnosis.arms if each.verdict == "wears out"]
+    if names:
+        listed = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+        verb = "wears" if len(names) == 1 else "wear"
+        return f"{len(names)} of {len(diagnosis.arms)} arms {verb} out: {listed}."
+    if diagnosis.decay == "none":
+        return f"None of the {len(diagnosis.arms)} arms wears out, as far as the log shows."
+    return f"The log does not show of any single one of its {len(diagnosis.arms)} arms that it wears out."
+
+
+# --- The sections -----------------------------------------------------------------------------------------------------------
+
+
+def _holds(log: Log) -> Findings:
+    table = log.describe()
+    return Findings((*table.notes, _OF_THE_LOG), tables={"contents": replace(table, lines=("The log in numbers",), notes=())})
+
+
+def _wear(analysis: Analysis) -> Findings:
+    log, diagnosis = analysis.log, analysis.diagnosis
+    order = [int(arm) for arm in np.argsort(-log.pulls, kind="stable")]
+    table = diagnosis.table()
+    notes = (
+        *table.notes,
+        "launch and recent are means of the log itself; the interval is that of the change between them.",
+        "wears out, rises: the whole interval is below or above 0. steady: it is close to 0. too few: neither.",
+        f"An arm with fewer than {FEWEST} rewards has no interval (-).",
+    )
+    rows = [table.rows[arm] for arm in order]
+    shown = FormattedTable(("Each arm, from its launch to its recent pulls",), table.columns, rows, table.left, notes)
+    return Findings((_counts(diagnosis), _together(diagnosis)), (_pictures(log, diagnosis, order),), {"arms": shown})
+
+
+def _counts(diagnosis: Diagnosis) -> str:
+    counts = Counter(each.verdict for each in diagnosis.arms)
+    words = {
+        "wears out": "wear out",
+        "steady": "are steady",
+        "rises": "rise",
+        "too few": "have too few rewards for a verdict",
+    }
+    found = ", ".join(f"{counts[verdict]} {words[verdict]}" for verdict in words if counts[verdict])
+    return f"Of {len(diagnosis.arms)} arms, {found}."
+
+
+def _together(diagnosis: Diagnosis) -> str:
+    change, low, high = diagnosis.change
+    if math.isnan(change):
+        return "There is no estimate for all arms together: no arm has four rewards."
+    return (
+        f"All arms together changed by {100 * change:+.0f} % from the first to the last quarter of their pulls (95 % interval "
+        f"{100 * low:+.0f} % to {100 * high:+.0f} %)."
+    )
+
+
+def _pictures(log: Log, diagnosis: Diagnosis, order: Sequence[int]) -> Figure:
+    """Return two panels for each of the arms with the most pulls: over its own pulls, and over time."""
+    drawn = [arm for arm in order[:MOST_ARMS] if log.known[log.arm == arm].any()]
+    figure = arm_figure(log, drawn)
+    verdicts = [note for arm in drawn for note in (_change(diagnosis.arms[arm]), "")]
+    panels = tuple(_labelled(panel, note) for panel, note in zip(figure.panels, verdicts, strict=True))
+    rest = len(order) - len(drawn)
+    left_out = f" {rest} more arm{'s have' if rest > 1 else ' has'} fewer pulls and no picture." if rest else ""
+    return replace(figure, title="Each arm over its pulls and over time", caption=figure.caption + left_out, panels=panels)
+
+
+def _labelled(panel: Panel, note: str) -> Panel:
+    """Return a panel with a note. All curves get one label: each panel has one arm, so the page needs no legend."""
+    return replace(panel, note=note, curves=tuple(replace(curve, label="mean reward") for curve in panel.curves))
+
+
+def _change(arm: ArmTrend) -> str:
+    """Return the verdict on an arm and the interval behind it, in a line."""
+    verdict = "too few rewards for a verdict" if arm.verdict == "too few" else arm.verdict
+    if math.isnan(arm.low):
+        return f"{verdict}, and for an interval: {arm.pulls:,}, below {FEWEST}"
+    return f"{verdict}: change {arm.low:+.3g} to {arm.high:+.3g} (95 % interval)"
+
+
+def _clock(diagnosis: Diagnosis) -> Findings:
+    verdict = "Arms do not wear out along any clock." if diagnosis.decay == "none" else _CLOCKS[diagnosis.decay]
+    entangled = (
+        f"Time alone explains {100 * diagnosis.entanglement:.0f} % of how the pull counts of an arm vary. At 100 % pulls and "
+        "time are the same clock, and no analysis of this log could tell them apart; the lower the number, the better the "
+        "log can. The number describes the log itself and needs no interval."
+    )
+    return Findings((f"{verdict} {diagnosis.reason}", entangled, *_untangle(diagnosis)))
+
+
+def _untangle(diagnosis: Diagnosis) -> list[str]:
+    """Return what would tell pulls and time apart, if the log does not."""
+    if diagnosis.decay != "cannot tell":
+        return []
+    found = "Pauses at random would tell: take each arm out for a while, at times drawn by chance."
+    more = "So might a longer log, or units whose traffic differs more."
+    if len(diagnosis.log.units) < FEWEST_UNITS:
+        more = (
+            "So would a column that says who sees the arm, such as a country or a placement: at least "
+            f"{FEWEST_UNITS} of them, some with much traffic and some with little."
+        )
+    return [f"{found} {more}"]
+
+
+def _replayed(found: Replay) -> Findings:
+    rounds = int(found.log.known.sum())
+    least, most = (f"{100 * steps / rounds:.0f}" for steps in (min(found.steps), max(found.steps)))
+    reach = f"{least} %" if least == most else f"{least} to {most} %"
+    depends = ", depending on the policy" if len(found) > 1 else ""
+    coverage = (
+        f"The rewards in the log answer {reach} of its {rounds:,} rounds{depends}. A replay ends when the policy asks for an "
+        "arm of which the log has no more rewards."
+    )
+    meaning = (
+        "Up to that round, a reward is what the policy would have earned if arms wear out with use or not at all. It is "
+        "recomputed from the log, not estimated, so it has no interval. The bounds are for all rounds, under every reading "
+        "that the log allows."
+    )
+    return Findings((coverage, meaning), tables={"replay": found.table()})
+
+
+def _advised(advice: Advice) -> Findings:
+    method = (
+        "Where the log has no rewards, its arms are fitted, and the policies play problems that the log could have come from. "
+        "The intervals carry what the log leaves open."
+    )
+    return Findings((method,), (advice.figure(),), {"gains": advice.table()})
+
+
+# --- What to do next --------------------------------------------------------------------------------------------------------
+
+
+def next_steps(analysis: Analysis) -> list[str]:
+    """Return what follows from the verdicts, a paragraph for each step."""
+    log, diagnosis, advice = analysis.log, analysis.diagnosis, analysis.advice
+    steps = [_policy_step(advice), _clock_step(diagnosis)]
+    few = sum(each.verdict == "too few" for each in diagnosis.arms)
+    if few:
+        arms = "1 arm has" if few == 1 else f"{few} arms have"
+        steps.append(f"Keep logging: {arms} too few rewards for a verdict.")
+    if log.missing:
+        steps.append(
+            f"Find out why {100 * log.missing / len(log):.1f} % of the rewards are missing. If they are zeros that nobody "
+            "reported, the means above are too high."
+        )
+    lacking = [
+        what
+        for what, has in (
+            ("the time of every decision", log.has_times),
+            ("who saw the arm (a unit, such as a country or a placement)", log.has_units),
+        )
+        if not has
+    ]
+    if lacking:
+        steps.append(f"Let the next log hold {' and '.join(lacking)}: it will say more about the same questions.")
+    return steps
+
+
+def _policy_step(advice: Advice) -> str:
+    if advice.policy is None:
+        return f"Keep the present way of choosing arms for now. {advice.reason}"
+    return f"Let {advice.policy.label} choose the arms: rotting.{advice.policy!r}. {advice.reason}"
+
+
+def _clock_step(diagnosis: Diagnosis) -> str:
+    return {
+        "none": "Wear is no reason to replace arms.",
+        "pulls": "Spread the pulls, and replace arms by how often they were shown. Rest alone does not restore them.",
+        "time": "Replace arms by their age. To show them less often does not make them last longer.",
+        "both": "Replace arms by how often they were shown and by their age.",
+        "cannot tell": "Before you plan replacements, find out whether use or time wears arms out: the section above says how.",
+    }[diagnosis.decay]

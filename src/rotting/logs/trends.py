@@ -1,0 +1,87 @@
+"""Does the reward of an arm fall? Its launch against its recent pulls, with an interval that an adaptive log cannot mislead.
+
+A policy that learns stops pulling an arm after bad luck, so the last pulls of an arm look worse than they are, and a plain
+interval around their mean is wrong. The comparison here is made at pull counts that were fixed before any reward was seen: at
+the largest number n of a fixed grid that the arm has reached, the first quarter of these n pulls is compared with the last
+quarter. The interval holds for all arms and for all numbers of the grid at once (Bonferroni), so it does not matter why the
+policy stopped.
+"""
+
+import math
+from collections.abc import Hashable
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats
+from rotting.logs.log import Log
+
+ERROR = 0.05  # probability that the interval of any arm is wrong
+FEWEST = 40  # pulls of an arm to be judged
+GRID = 2 ** (1 / 8)  # ratio of neighbouring numbers of the grid: at most 8 % of the pulls are left out
+QUARTER = 4
+MARGIN = 0.25  # of the level: a change below it is not worth acting on
+
+
+class ArmTrend(NamedTuple):
+    """What a log says about one arm.
+
+    `launch` and `recent` are the mean rewards of the first and the last quarter of its pulls; `low` and `high` are the 95 %
+    interval of the change from `launch` to `recent`, which holds for all arms at once. They are NaN if there are too few pulls.
+    """
+
+    name: Hashable
+    pulls: int
+    launch: float
+    recent: float
+    low: float
+    high: float
+    verdict: str  # "wears out", "steady", "rises" or "too few"
+
+
+def grid_up_to(rows: int) -> list[int]:
+    """Return the numbers of pulls at which an arm may be judged in a log of this many rows, each a multiple of four.
+
+    Example:
+        >>> grid_up_to(60)
+        [40, 44, 48, 56]
+    """
+    steps = range(math.floor(math.log(max(rows, FEWEST) / FEWEST, GRID)) + 1)
+    return sorted({QUARTER * math.floor(FEWEST * GRID**k / QUARTER) for k in steps} & set(range(FEWEST, rows + 1)))
+
+
+def arm_trends(log: Log) -> list[ArmTrend]:
+    """Return the trend of every arm, in the order of `log.arms`."""
+    grid = grid_up_to(len(log))
+    comparisons = max(1, len(grid)) * len(log.arms)
+    width = NormalDist().inv_cdf(1 - ERROR / comparisons / 2)
+    known = log.known
+    order = np.argsort(log.arm[known], kind="stable")
+    ends = np.cumsum(np.bincount(log.arm[known], minlength=len(log.arms)))
+    rewards = np.split(log.reward[known][order], ends[:-1])
+    level = float(np.mean([abs(each.mean()) for each in rewards if each.size])) if any(each.size for each in rewards) else 0.0
+    return [_trend(name, each, grid, width, level) for name, each in zip(log.arms, rewards, strict=True)]
+
+
+def _trend(name: Hashable, rewards: Floats, grid: list[int], width: float, level: float) -> ArmTrend:
+    reached = [n for n in grid if n <= rewards.size]
+    if not reached:
+        return ArmTrend(name, rewards.size, math.nan, math.nan, math.nan, math.nan, "too few")
+    quarter = reached[-1] // QUARTER
+    first, last = rewards[:quarter], rewards[reached[-1] - quarter : reached[-1]]
+    launch, recent = float(first.mean()), float(last.mean())
+    # The variance of both together as well: one window of clicks may have none, and then no variance of its own.
+    spread = max(first.var() + last.var(), 2 * np.concatenate([first, last]).var() * quarter / (2 * quarter - 1))
+    half = width * math.sqrt(spread / quarter)
+    low, high = recent - launch - half, recent - launch + half
+    margin = MARGIN * max(abs(launch), level)
+    if high < 0:
+        verdict = "wears out"
+    elif low > 0:
+        verdict = "rises"
+    elif -margin <= low and high <= margin:
+        verdict = "steady"
+    else:
+        verdict = "too few"
+    return ArmTrend(name, rewards.size, launch, recent, low, high, verdict)

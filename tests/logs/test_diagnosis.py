@@ -1,0 +1,75 @@
+"""The diagnosis of a log: the clock that is named, and the reasons."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rotting.errors import InvalidTypeError
+from rotting.logs.diagnosis import diagnose
+from rotting.logs.log import Log
+from tests.logs.test_clocks import made_log
+
+
+@pytest.mark.parametrize(("truth", "decay"), [("", "none"), ("pulls", "pulls"), ("time", "time"), ("pulls and time", "both")])
+def test_units_tell_the_clocks_apart(truth: str, decay: str) -> None:
+    found = diagnose(made_log(truth, seed=4, rows=30_000))
+    assert found.decay == decay
+    assert found.reason
+
+
+@pytest.mark.parametrize("truth", ["pulls", "time", "pulls and time"])
+def test_without_units_no_clock_is_named(truth: str) -> None:
+    log = made_log(truth, seed=4)
+    found = diagnose(Log({"arm": log.arm, "reward": log.reward}))
+    assert found.decay == "cannot tell"
+    assert "unit" in found.reason
+    assert {each.verdict for each in found.arms} == {"wears out"}
+
+
+def test_steady_arms_without_units_do_not_wear_out() -> None:
+    log = made_log("", seed=5)
+    found = diagnose(Log({"arm": log.arm, "reward": log.reward}))
+    assert (found.decay, {each.verdict for each in found.arms}) == ("none", {"steady"})
+
+
+def test_one_worn_arm_among_steady_ones_is_not_called_none() -> None:
+    rng = np.random.default_rng(0)
+    arm = rng.integers(0, 20, 40_000)
+    level = np.where(arm == 7, np.linspace(1.0, 0.3, arm.size), 1.0)
+    found = diagnose(Log({"arm": arm, "reward": level + rng.normal(0.0, 0.2, arm.size)}))
+    assert found.decay == "cannot tell"
+    assert {each.name for each in found.arms if each.verdict == "wears out"} == {7}
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        Log([("a", 1.0)]),
+        Log([("a", None)]),
+        Log([("a", 0.0)] * 200),
+        Log({"arm": ["a"] * 90, "reward": [1.0] * 90, "u": [k % 9 for k in range(90)]}, unit="u"),
+        Log({"arm": ["a"] * 90, "reward": [None] * 90, "u": [k % 9 for k in range(90)]}, unit="u"),
+        Log({"arm": list(range(90)), "reward": [0.0] * 90, "u": [k % 9 for k in range(90)]}, unit="u"),
+    ],
+    ids=["one row", "no reward", "zeros", "constant with units", "no reward with units", "an arm a row"],
+)
+def test_odd_logs_get_a_verdict_and_a_table(log: Log) -> None:
+    found = diagnose(log)
+    assert found.decay in {"none", "cannot tell"}
+    assert found.reason in str(found.table())
+    assert found.reason in found._repr_html_()
+
+
+def test_the_table_and_the_picture_show_every_arm(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = diagnose(made_log("pulls", seed=6))
+    assert [row["name"] for row in found.table().rows] == [each.name for each in found.arms]
+    picture = found.plot(tmp_path / "arms.png")
+    assert len(picture.axes) == 6  # over pulls and over time
+    assert (tmp_path / "arms.png").stat().st_size > 10_000
+
+
+def test_another_object_is_refused() -> None:
+    with pytest.raises(InvalidTypeError, match="log must be a Log, got 3"):
+        diagnose(3)  # type: ignore[arg-type]

@@ -1,0 +1,159 @@
+"""Reading logs: every form of data, and a sentence with the row for what cannot be right."""
+
+import datetime as dt
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rotting
+from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError, PathMissingError
+from rotting.logs.log import Log, positions
+
+ROWS = [("a", 1.0), ("b", 0.5), ("a", None), ("a", 0.25)]
+
+
+def same_rows(log: Log) -> bool:
+    return [log.arms[k] for k in log.arm] == list("abaa") and np.array_equal(
+        log.reward, [1.0, 0.5, np.nan, 0.25], equal_nan=True
+    )
+
+
+def test_pairs_columns_and_frames_give_the_same_log() -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    columns = {"arm": [arm for arm, _ in ROWS], "reward": [reward for _, reward in ROWS]}
+    for data in (ROWS, columns, pandas.DataFrame(columns), polars.DataFrame(columns)):
+        assert same_rows(Log(data))
+
+
+def test_a_csv_file_gives_the_same_log(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("arm,reward\na,1.0\nb,0.5\na,\na,0.25\n")
+    assert same_rows(Log(path))
+
+
+def test_a_parquet_file_gives_the_same_log(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    polars.DataFrame({"arm": list("abaa"), "reward": [1.0, 0.5, None, 0.25]}).write_parquet(tmp_path / "log.parquet")
+    assert same_rows(Log(tmp_path / "log.parquet"))
+
+
+def test_a_store_gives_its_decisions_also_those_without_a_reward(tmp_path: Path) -> None:
+    with rotting.open(tmp_path / "log.rot", policy=rotting.UCB1(), arms=["a", "b"]) as bandit:
+        first, second, third, fourth = (bandit.decide() for _ in range(4))
+        bandit.reward(second.id, 0.5)
+        bandit.reward(first.id, 1.0)
+        bandit.cancel(third.id)
+    log = Log(tmp_path / "log.rot")
+    assert [log.arms[k] for k in log.arm] == [first.arm, second.arm, fourth.arm]
+    assert np.array_equal(log.reward, [1.0, 0.5, np.nan], equal_nan=True)
+
+
+@pytest.mark.parametrize("values", [[True, False], ["True", "false"], ["1", "0"], [1, 0], np.array([True, False])])
+def test_truth_values_are_rewards(values: Any) -> None:
+    assert Log({"arm": [1, 2], "reward": values}).reward.tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        ["2026-05-02", "2026-05-01 12:00"],
+        ["2026-05-02T00:00:00Z", "2026-05-01T14:00:00+02:00"],
+        [dt.datetime(2026, 5, 2, tzinfo=dt.UTC), dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)],
+        np.array(["2026-05-02T00", "2026-05-01T12"], "datetime64[h]"),
+    ],
+)
+def test_rows_are_sorted_by_date(times: Any) -> None:
+    log = Log({"arm": ["late", "early"], "reward": [1.0, 0.0], "at": times}, time="at")
+    assert [log.arms[k] for k in log.arm] == ["early", "late"]
+    assert log.time[1] - log.time[0] == 43_200
+    assert (log.reordered, log.has_dates) == (1, True)
+
+
+def test_rows_of_one_time_stay_in_their_order() -> None:
+    log = Log({"arm": list("abc"), "reward": [1, 2, 3], "t": [5, 5, 5]}, time="t")
+    assert (log.reward.tolist(), log.reordered) == ([1.0, 2.0, 3.0], 0)
+
+
+def test_pulls_are_counted_for_each_unit() -> None:
+    log = Log({"arm": list("aabaa"), "reward": [0] * 5, "who": list("xyxxy")}, unit="who")
+    assert log.own_pulls.tolist() == [0, 0, 0, 1, 1]
+    assert log.units == ("x", "y")
+
+
+@given(st.lists(st.integers(0, 3), max_size=30))
+def test_positions_count_the_equal_elements_before(values: list[int]) -> None:
+    assert positions(np.array(values, np.int64)).tolist() == [values[:k].count(value) for k, value in enumerate(values)]
+
+
+COLUMNS: dict[str, Any] = {"arm": ["a", "b"], "reward": [1.0, 0.0]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "arguments", "message"),
+    [
+        ({}, {"arm": "amr"}, "arm must be the name of a column, got 'amr'; did you mean 'arm'?"),
+        ({}, {"reward": 3}, "reward must be the name of a column, got 3"),
+        ({}, {"unit": "x"}, "unit must be the name of a column, got 'x'; the columns are 'arm', 'reward'"),
+        ({"arm": ["a", math.nan]}, {}, "row 1 (from 0), column 'arm': arm must not be missing, got nan"),
+        ({"arm": ["a", ""]}, {}, "row 1 (from 0), column 'arm': arm must not be missing, got ''"),
+        (
+            {"arm": ["a", ["b"]]},
+            {},
+            "row 1 (from 0), column 'arm': arm must be a string, a number or a tuple of these, got ['b']",
+        ),
+        ({"reward": [1, "x"]}, {}, "row 1 (from 0), column 'reward': reward must be a finite number, got 'x'"),
+        ({"reward": [math.inf, 1]}, {}, "row 0 (from 0), column 'reward': reward must be a finite number, got inf"),
+        ({"reward": [1.0]}, {}, "columns must have the same length, got 1 in 'reward', 2 in 'arm'"),
+        (
+            {"t": ["2026-05-01", "soon"]},
+            {"time": "t"},
+            "column 't': t must be a date such as 2026-05-01 12:30, or a number, got 'soon'",
+        ),
+        ({"t": [1.0, None]}, {"time": "t"}, "row 1 (from 0), column 't': t must be known in every row, got None"),
+        ({"p": [0.5, 0.0]}, {"propensity": "p"}, "column 'p': p must be a probability above 0, at most 1, got 0.0"),
+        ({"p": [0.5, 1.5]}, {"propensity": "p"}, "column 'p': p must be a probability above 0, at most 1, got 1.5"),
+        (
+            {"id": [7, 7]},
+            {"decision": "id"},
+            "row 1 (from 0), column 'id': id must be different in every row: a decision has one reward, got 7",
+        ),
+        (
+            {"can": [["a"], ["a"]]},
+            {"available": "can"},
+            "row 1 (from 0), column 'arm': arm must be among the available arms, got 'b'",
+        ),
+        ({"can": ["x", "y"]}, {"available": "can"}, "row 0 (from 0), column 'can': can must be a list of arms"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_with_its_row(changes: dict[str, Any], arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        Log({**COLUMNS, **changes}, **arguments)
+    assert message in str(caught.value)
+
+
+def test_an_empty_log_and_a_missing_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValueError, match="data must have at least one row"):
+        Log({"arm": [], "reward": []})
+    with pytest.raises(PathMissingError):
+        Log(tmp_path / "none.csv")
+    with pytest.raises(InvalidTypeError):
+        Log(3)
+
+
+def test_arrays_of_a_log_are_read_only() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        Log(ROWS).reward[0] = 2.0
+
+
+def test_the_description_says_what_is_missing_and_what_can_be_learned() -> None:
+    text = str(Log(ROWS).describe())
+    assert "missing rewards  1" in text
+    assert "0 of 2 arms have at least 40 rewards" in text
+    assert "without a column of units" in text
+    units = Log({"arm": [0] * 80, "reward": [1] * 80, "u": [k % 8 for k in range(80)]}, unit="u")
+    assert "8 units may tell pulls and time apart" in str(units.describe())

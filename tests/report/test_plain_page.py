@@ -1,0 +1,59 @@
+"""A page without claims and files: the headline first, then the sections."""
+
+import dataclasses
+import re
+
+import pytest
+
+from rotting.display.tables import FormattedTable, value_column
+from rotting.report.model import Findings, Section
+from rotting.report.plain_page import plain_page
+from tests.helpers.html_reader import Reader
+from tests.helpers.sections import ABOUT, EVIL, sections
+
+ABOUT_LOG = dataclasses.replace(ABOUT, title="A log", paragraphs=("The answer.",))
+FACTS = {"File": EVIL}
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    pytest.importorskip("plotly")
+    return plain_page(sections(), ABOUT_LOG, FACTS, "The end.")
+
+
+def test_the_headline_comes_before_everything_else(text: str) -> None:
+    answer, contents, main = map(text.index, ("<p>The answer.</p>", "<nav", "<main"))
+    assert answer < contents < main
+
+
+def test_there_are_neither_claims_nor_files_nor_settings(text: str) -> None:
+    for absent in ('id="claims"', "claims", "Files:", ".csv", "Settings", "ledger.js", 'data-axis="x"'):
+        assert absent not in re.sub(r"<(script|style)>.*?</\1>", "", text, flags=re.DOTALL), absent
+
+
+def test_all_figures_and_tables_are_there_and_text_is_text(text: str) -> None:
+    reader = Reader(text)
+    assert reader.open == []
+    found = [each.findings for each in sections()]
+    plots = [each for each in reader.all("div") if each.get("class") == "plot"]
+    assert len(plots) == sum(len(figure.panels) for each in found for figure in each.figures)
+    assert len(reader.all("table")) == sum(len(each.tables) for each in found)
+    assert EVIL in reader.words
+    assert "The end." in reader.words
+
+
+def test_a_figure_with_one_curve_has_no_legend() -> None:
+    pytest.importorskip("plotly")
+    figure = sections()[0].findings.figures[0]
+    first = dataclasses.replace(figure, panels=(dataclasses.replace(figure.panels[0], curves=figure.panels[0].curves[:1]),))
+    for each, legends in ((figure, 1), (first, 0)):
+        written = plain_page([Section("one", "One", "", Findings((), (each,)))], ABOUT_LOG, {}, "")
+        assert written.count('<div class="legend"') == legends
+
+
+def test_columns_are_aligned_as_the_table_says() -> None:
+    pytest.importorskip("plotly")
+    columns = tuple(value_column(name) for name in ("arm", "verdict", "pulls"))
+    table = FormattedTable((), columns, [{"arm": "a", "verdict": "steady", "pulls": 3}], left=2)
+    written = plain_page([Section("one", "One", "", Findings((), tables={"arms": table}))], ABOUT_LOG, {}, "")
+    assert '<th scope="row">a</th><td class="left">steady</td><td>3</td>' in written
