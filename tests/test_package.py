@@ -44,6 +44,7 @@ NAMES = {
     "Problem",
     "ProblemFamily",
     "Reason",
+    "Resampled",
     "Result",
     "RewardsWarning",
     "Simulation",

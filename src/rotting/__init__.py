@@ -13,7 +13,7 @@ Simulate
     play, Trajectory                 one run of one policy, round by round, with the reasons of its choices
     Problem, problems                problems: decays, arms, and the problems of the papers
     ProblemFamily                    a new problem in every run
-    Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless, Laplace, Student, LogNormal, Contaminated, ByArm
+    Gaussian, Bernoulli, Binomial, Beta, Poisson, Noiseless, Laplace, Student, LogNormal, Contaminated, Resampled, ByArm
                                      the noise of the rewards
     datasets                         problems from data
     display                          the look of the report's figures, for figures of your own
@@ -113,6 +113,7 @@ if TYPE_CHECKING:
     from rotting.problems.noise import LogNormal as LogNormal
     from rotting.problems.noise import Noiseless as Noiseless
     from rotting.problems.noise import Poisson as Poisson
+    from rotting.problems.noise import Resampled as Resampled
     from rotting.problems.noise import Student as Student
     from rotting.registry import list_policies as list_policies
     from rotting.registry import make as make
@@ -141,7 +142,7 @@ _NAMES = {
     "problems": ("Problem", "ProblemFamily"),
     "problems.noise": (
         *("Bernoulli", "Beta", "Binomial", "ByArm", "Contaminated", "Gaussian", "Laplace", "LogNormal", "Noiseless"),
-        *("Poisson", "Student"),
+        *("Poisson", "Resampled", "Student"),
     ),
     "registry": ("list_policies", "make"),
     "service.client": ("AsyncClient", "Client"),

@@ -14,6 +14,7 @@ from rotting.problems.noise import (
     Noise,
     Noiseless,
     Poisson,
+    Resampled,
     Student,
 )
 from rotting.registry import list_policies
@@ -29,6 +30,7 @@ NOISES: tuple[Noise, ...] = (
     Student(3.0),
     LogNormal(0.5),
     Contaminated(0.5, share=0.2),
+    Resampled([-0.5, -0.25, 0.75]),
     ByArm([Gaussian(0.1), Gaussian(0.2), Gaussian(0.4), Gaussian(0.8)]),
     ByArm([Student(3.0), Student(4.0), Student(5.0), Student(6.0)]),
 )

@@ -4,6 +4,7 @@ The table of a problem holds the mean of every reward; a noise turns that mean a
 is a value (`Gaussian(1.0)`) with one kernel for the game (`draw(mean, scale, key, run, arm, clock)`).
 """
 
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
@@ -27,9 +28,12 @@ from rotting.problems.noise_draws import (
     draw_log_normal,
     draw_of_arm,
     draw_poisson,
+    draw_resampled,
     draw_student,
 )
 
+_SHOWN = 8  # residuals in the representation of a noise; of more, their number and a digest
+_CENTRED = 1e-12  # the relative error of the centre of a table of residuals
 _LARGEST_COUNT = 1e7  # a draw takes time in proportion to the mean
 # With a larger sigma, single log-normal rewards are thousands of times the mean: no policy can learn from them.
 _LOG_SPREAD = Rule("a positive number of at most 5", low=0.0, open_low=True, high=5.0)
@@ -281,6 +285,70 @@ class Contaminated(_Parametric):
     times: float = 10.0
     draw = staticmethod(draw_contaminated)
     rules: ClassVar = {"sigma": SPREAD, "share": PROBABILITY, "times": SPREAD}
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Resampled(Noise):
+    """The mean plus a residual that is drawn from a table: noise as it was observed.
+
+    Residuals are centred, so that rewards have the given means.
+
+    Args:
+        residuals: at least one number, all equally likely.
+        relative: whether the mean multiplies the residuals. None may be below -1 then, and rewards are never negative.
+
+    Example:
+        >>> Resampled([-1.0, 0.0, 4.0]).residuals
+        (-2.0, -1.0, 3.0)
+        >>> Resampled([-1.0, 0.0, 1.0], relative=True).support
+        (0.0, inf)
+    """
+
+    residuals: tuple[float, ...]
+    relative: bool = False
+    draw = staticmethod(draw_resampled)
+
+    def __init__(self, residuals: Any, relative: Any = False) -> None:
+        if isinstance(residuals, str) or not isinstance(residuals, Iterable):
+            raise InvalidTypeError("residuals", "be numbers", residuals)
+        listed = [FINITE.check("residuals", each) for each in residuals]
+        if not listed:
+            raise InvalidValueError("residuals", "hold at least one number", listed, got="none")
+        if not isinstance(relative, bool):
+            raise InvalidTypeError("relative", "be True or False", relative)
+        centre = math.fsum(listed) / len(listed)
+        # A table that is centred but for rounding stays as it is, so that it survives JSON.
+        centred = [each - centre for each in listed] if abs(centre) > _CENTRED * max(map(abs, listed)) else listed
+        if relative and min(centred) < -1.0:
+            raise InvalidValueError("residuals", "be at least -1 if they are relative", min(centred))
+        object.__setattr__(self, "residuals", tuple(centred))
+        object.__setattr__(self, "relative", relative)
+
+    def __repr__(self) -> str:
+        table = repr(self.residuals)
+        if len(self.residuals) > _SHOWN:
+            table = f"<{len(self.residuals)} numbers, {hashlib.sha256(table.encode()).hexdigest()[:8]}>"
+        return f"Resampled({table}{', relative=True' if self.relative else ''})"
+
+    @property
+    def scale(self) -> Any:
+        """Whether residuals are relative, and the residuals: an array."""
+        return np.array([float(self.relative), *self.residuals])
+
+    @property
+    def lowest_mean(self) -> float:  # type: ignore[override]
+        """Zero if residuals are relative."""
+        return 0.0 if self.relative else -math.inf
+
+    @property
+    def mean_rule(self) -> str:  # type: ignore[override]
+        """The rule for means."""
+        return "zero or more" if self.relative else "a finite number"
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """All numbers, or those that are not negative."""
+        return self.lowest_mean, math.inf
 
 
 @dataclass(frozen=True, init=False)

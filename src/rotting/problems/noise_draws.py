@@ -6,6 +6,7 @@ They take uniform numbers from `reward_uniform`, so a reward is a pure function 
 import math
 from typing import Any
 
+from rotting.common.arrays import Floats
 from rotting.kernels.binding import slot
 from rotting.kernels.elementary import exp, log, log1p
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform
@@ -127,6 +128,13 @@ def draw_contaminated(mean: float, scale: tuple[float, float, float], key: int, 
     """Return a normal reward, at times an outlier; `scale` holds sigma, and the share and the width of outliers."""
     wide = scale[2] if reward_uniform(key, run, arm, clock, 1) < scale[1] else 1.0
     return mean + scale[0] * wide * normal_quantile(reward_uniform(key, run, arm, clock, 0))
+
+
+def draw_resampled(mean: float, scale: Floats, key: int, run: int, arm: int, clock: int) -> float:
+    """Return a reward whose residual is drawn from a table; `scale` holds 1 if residuals are relative, or 0, and the table."""
+    size = scale.size - 1
+    place = min(int(reward_uniform(key, run, arm, clock, 0) * size), size - 1)
+    return mean + (mean if scale[0] > 0.0 else 1.0) * float(scale[1 + place])
 
 
 @slot
