@@ -67,10 +67,10 @@ class FamilyDraws:
         return means, optimum
 
     def _draw(self, run: int) -> tuple[Means, Floats | None]:
-        """Return the means of one run, and its optimal rewards, or None if the greedy oracle is optimal."""
+        """Return the means of one run, and its optimal rewards, or None if the greedy oracle is optimal, or the reference."""
         horizon = int(self.checkpoints[-1])
         table = self.family.means(run, self.key, horizon)
-        if table is not None and is_greedy_optimal(table):
+        if table is not None and (self.family.reference is not None or is_greedy_optimal(table)):
             return table, None
         problem = self.family.drawn(run, self.key)
         self._check_alike(problem, run)

@@ -80,6 +80,14 @@ class ProblemFamily:
         """The largest horizon for which the means are known; None if each problem has its own."""
         return None
 
+    @property
+    def reference(self) -> str | None:
+        """The label of the greedy oracle, if the regret of every run is measured against it; None for the optimum of each run.
+
+        A family whose runs differ in whether their optimum can be computed measures all of them against the greedy oracle.
+        """
+        return None
+
     def problem(self, run: int, seed: int = 0) -> Problem:
         """Return the problem that `simulate` plays in a run with the same seed.
 

@@ -96,7 +96,10 @@ class Plan:
         if extensions.dynamic_arms or extensions.delay is not None:
             key = derive_key(self.seed, "delay")
             means = extend_means(problem.tables(self.horizon), problem.spans(), problem.recovers(), problem.delay, key)
-        if problem.is_plain:
+        if self.family is not None and self.family.reference is not None:
+            optimum = greedy_rewards(means, problem.n_arms, self.checkpoints, extensions.on_means)[0]
+            reference = self.family.reference
+        elif problem.is_plain:
             optimum, reference = optimal_rewards(problem, self.horizon, self.checkpoints)
         else:
             optimum = greedy_rewards(means, problem.n_arms, self.checkpoints, extensions.on_means)[0]
