@@ -1,0 +1,231 @@
+"""The levels of arms along a clock, as a log allows them: draws of curves that the rewards could have come from.
+
+The clock is cut into cells, and the level of an arm walks at random from cell to cell. The rewards of the arm, together with
+those of all arms, tell how long its steps are. Given the rewards, the levels have a normal distribution, from which curves are
+drawn (Carter and Kohn 1994; Fruehwirth-Schnatter 1994). This distribution depends on the rewards alone, not on why the policy
+of the log stopped pulling an arm. A bootstrap of the rewards would copy the bad luck after which a policy leaves an arm.
+
+After the last reward of an arm there is no information. From there on its level lies between two extremes: it stays, or it
+keeps falling at its recent rate. A number that is drawn once in each run decides between them, for all arms together.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.kernels.elementary import exps, logs, powers
+from rotting.logs.clocks import falling as falling_curve
+from rotting.problems.variates import normals
+
+MOST_CELLS = 40
+FEWEST = 5  # rewards of each arm in each cell, on average
+STEPS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # of the walk, in units of the spread of all levels
+_POOLED = 20  # rewards at which the variance of an arm counts as much as that of all arms
+_SIGNAL = 0.05  # the least share of the variance of cell means that levels are taken to have
+_EXPECTATIONS = 20  # steps of the estimate of how common each step of the walk is
+_UNKNOWN = 5  # arms of which all steps are equally likely, added to those of the log
+_OWN = 4  # cells with rewards at which the recent rate of an arm counts as much as that of all arms
+_ENDS = 0.3  # the share of runs in which levels stay, and of those in which they keep falling
+_STEEPEST = 8.0  # the most that the spacing of cells grows: cell g of G starts at (g / G)**8 of the clock
+
+
+class Cells(NamedTuple):
+    """The rewards of each cell of the clock and each arm."""
+
+    starts: Ints  # [cell] the first tick of each
+    counts: Floats  # [cell, arm] rewards
+    means: Floats  # [cell, arm] their mean; 0 if there are none
+    squares: Floats  # [cell, arm] the sum of their squared distances from the mean
+    variances: Floats  # [arm] of a single reward
+
+
+def pull_starts(pulls: Ints, horizon: int) -> Ints:
+    """Return where cells of pulls start: half of them lie within the pulls of the median arm, shorter ones first."""
+    typical = max(float(np.median(pulls[pulls > 0])), 1.0)
+    growth = float(np.log2(horizon / typical)) if horizon > typical else 1.0
+    shares = powers(_even(horizon, pulls.size), min(max(growth, 1.0), _STEEPEST))
+    return np.unique((shares * horizon).astype(np.int64))
+
+
+def round_starts(n_arms: int, horizon: int) -> Ints:
+    """Return where cells of rounds start, all of one length."""
+    return np.unique((_even(horizon, n_arms) * horizon).astype(np.int64))
+
+
+def _even(horizon: int, n_arms: int) -> Floats:
+    """Return where cells of equal length start on a clock from 0 to 1, as many as the rewards can fill."""
+    cells = min(max(horizon // (FEWEST * n_arms), 1), MOST_CELLS)
+    return np.arange(cells) / cells
+
+
+def cells_of(arm: Ints, tick: Ints, reward: Floats, n_arms: int, starts: Ints) -> Cells:
+    """Return the rewards of each cell and arm; `tick` is the clock of each reward."""
+    shape = starts.size, n_arms
+    places = (np.searchsorted(starts, tick, side="right") - 1) * n_arms + arm
+    size = starts.size * n_arms
+    counts = sums_by(places, np.ones(reward.size), size)
+    means = sums_by(places, reward, size) / np.maximum(counts, 1)
+    squares = sums_by(places, (reward - means[places]) ** 2, size).reshape(shape)
+    counts, means = counts.reshape(shape), means.reshape(shape)
+    return Cells(starts, counts, means, squares, _variances(arm, reward, n_arms))
+
+
+def _variances(arm: Ints, reward: Floats, n_arms: int) -> Floats:
+    """Return the variance of a reward of each arm, from the differences of successive rewards, which share their level.
+
+    There is one variance for each arm. By cell, few clicks would have a small variance, seem precise, and draw levels down.
+    """
+    order = np.argsort(arm, kind="stable")
+    same = np.diff(arm[order]) == 0
+    pairs = arm[order][1:][same]
+    halves = sums_by(pairs, np.diff(reward[order])[same] ** 2 / 2, n_arms)
+    number = sums_by(pairs, np.ones(pairs.size), n_arms)
+    pooled = _total(halves) / pairs.size if pairs.size else float(reward.var())
+    return (halves + _POOLED * pooled) / (number + _POOLED)
+
+
+class Levels(NamedTuple):
+    """The distribution of the levels of all arms, given the rewards: the forward pass of a Kalman filter for each step."""
+
+    cells: Cells
+    means: Floats  # [cell, step, arm] given the rewards up to the cell
+    variances: Floats  # [cell, step, arm]
+    steps: Floats  # [step, 1] the variance of the walk from cell to cell
+    chances: Floats  # [step, arm] of each step, summed up: the last one is 1
+
+
+def levels_of(cells: Cells) -> Levels:
+    """Return the distribution of the levels, given the rewards of the cells."""
+    n, y = cells.counts, cells.means
+    per_arm = np.maximum(n.sum(axis=0), 1)
+    arms = (n * y).sum(axis=0) / per_arm
+    seen = n.sum(axis=0) > 0
+    total = _total(n.sum(axis=0))
+    grand = _total((n * y).sum(axis=0)) / total
+    spread = _total((n * (y - grand) ** 2).sum(axis=0))
+    noise = _total(np.where(n > 0, cells.variances, 0.0).sum(axis=0))
+    # One standard error of the noise more than what is left without it: levels that are taken to be alike are too certain.
+    left = spread - noise * (1 - (2 / max(float((n > 0).sum()), 1.0)) ** 0.5)
+    signal = max(left, _SIGNAL * spread) / total
+    number = max(int(seen.sum()), 1)
+    centre = _total(np.where(seen, arms, 0.0)) / number
+    between = _total(np.where(seen, (arms - centre) ** 2, 0.0)) / (number - 1) if number > 1 else 10 * signal
+    steps = np.array(STEPS)[:, None] ** 2 * signal
+    shape = steps.size, y.shape[1]
+    mean, variance, likelihood = np.full(shape, centre), np.full(shape, between + signal), np.zeros(shape)
+    means, variances = np.empty((len(y), *shape)), np.empty((len(y), *shape))
+    for g in range(len(y)):
+        if g:
+            variance = variance + steps
+        if n[g].any():
+            error = np.where(n[g] > 0, cells.variances / np.maximum(n[g], 1), np.inf)
+            off = variance + np.where(n[g] > 0, error, 0.0)
+            known = (n[g] > 0) & (off > 0)
+            gain = np.where(known, variance / np.where(known, off, 1.0), 0.0)
+            surprise = y[g] - mean
+            likelihood -= np.where(known, (logs(np.where(known, off, 1.0)) + surprise**2 / np.where(known, off, 1.0)) / 2, 0.0)
+            mean, variance = mean + gain * surprise, variance * (1 - gain)
+        means[g], variances[g] = mean, variance
+    return Levels(cells, means, variances, steps, _chances(likelihood))
+
+
+def _chances(likelihood: Floats) -> Floats:
+    """Return the chance of each step for each arm, summed up over the steps, with the steps of all arms as the prior."""
+    weights = exps(likelihood - likelihood.max(axis=0))
+    prior = np.full(len(weights), 1 / len(weights))
+    found = weights
+    for _ in range(_EXPECTATIONS):
+        found = weights * prior[:, None]
+        found = found / found.sum(axis=0)
+        prior = (np.ascontiguousarray(found.T).sum(axis=0) + _UNKNOWN / len(weights)) / (found.shape[1] + _UNKNOWN)
+    return np.cumsum(found, axis=0)
+
+
+def draw_levels(levels: Levels, rng: np.random.Generator, lowest: float, highest: float, *, falling: bool) -> Floats:
+    """Return curves [arm, cell] that the rewards could have come from.
+
+    Args:
+        levels: the distribution of the levels.
+        rng: draws them.
+        lowest: no level is below it.
+        highest: no level is above it.
+        falling: whether no curve may rise.
+    """
+    drawn = _walk(levels, rng)
+    _go_on(drawn, levels.cells, float(rng.random()), relative=lowest >= 0)
+    curves = np.ascontiguousarray(np.clip(drawn, lowest, highest).T)
+    return falling_curves(curves, levels.cells.counts.T + 1) if falling else curves
+
+
+def falling_curves(curves: Floats, weights: Floats) -> Floats:
+    """Return the falling curves closest to curves [arm, place].
+
+    Example:
+        >>> falling_curves(np.array([[3.0, 1.0, 2.0]]), np.ones((1, 3)))
+        array([[3. , 1.5, 1.5]])
+    """
+    found = curves.copy()
+    for i in np.flatnonzero((curves[:, 1:] > curves[:, :-1]).any(axis=1)):
+        # Quotients that are rounded may still rise in the last bit.
+        found[i] = np.minimum.accumulate(falling_curve(curves[i], weights[i]))
+    return found
+
+
+def _walk(levels: Levels, rng: np.random.Generator) -> Floats:
+    """Return levels [cell, arm], drawn from the last cell to the first."""
+    size, _, n_arms = levels.means.shape
+    step = (levels.chances[:-1] <= rng.random(n_arms)).sum(axis=0)
+    arms = np.arange(n_arms)
+    variance = levels.steps[step, 0]
+    noise = normals(rng, (size, n_arms))
+    drawn = np.empty((size, n_arms))
+    for g in range(size - 1, -1, -1):
+        mean, spread = levels.means[g, step, arms], levels.variances[g, step, arms]
+        if g + 1 < size:
+            both = spread + variance
+            share = np.where(both > 0, spread / np.where(both > 0, both, 1.0), 0.0)
+            mean, spread = mean + share * (drawn[g + 1] - mean), spread * (1 - share)
+        drawn[g] = mean + np.sqrt(np.maximum(spread, 0.0)) * noise[g]
+    return drawn
+
+
+def _go_on(drawn: Floats, cells: Cells, place: float, *, relative: bool) -> None:
+    """Let the levels [cell, arm] after the last reward of each arm stay or fall; `place` in [0, 1] decides how much."""
+    share = min(max((place - _ENDS) / (1 - 2 * _ENDS), 0.0), 1.0)
+    size, n_arms = drawn.shape
+    seen = cells.counts > 0
+    first, last = np.argmax(seen, axis=0), size - 1 - np.argmax(seen[::-1], axis=0)
+    never = ~seen.any(axis=0)
+    first[never] = last[never] = 0
+    before = np.maximum(last - np.maximum((last - first) // 3, 1), first)
+    ticks = np.maximum(cells.starts[last] - cells.starts[before], 1)
+    own = (drawn[last, np.arange(n_arms)] - drawn[before, np.arange(n_arms)]) / ticks  # each tick
+    weight = (last - first) / (last - first + _OWN)
+    common = 0.0
+    for g in range(1, size):
+        passed = int(cells.starts[g] - cells.starts[g - 1])
+        inside = (first < g) & (g <= last)
+        if inside.any():
+            change = _total(np.where(inside, drawn[g] - drawn[g - 1], 0.0))
+            scale = _total(np.where(inside, np.maximum(drawn[g - 1], 0.0), 0.0)) if relative else float(inside.sum())
+            common = change / scale / passed if scale > 0 else 0.0
+        alike = common * (np.maximum(drawn[g - 1], 0.0) if relative else 1.0)
+        # An arm that seems to have stopped falling may have had good luck: it falls no slower than all arms together.
+        rate = np.minimum(np.minimum(weight * own + (1 - weight) * alike, alike), 0.0)
+        drawn[g] = np.where(last < g, drawn[g - 1] + share * passed * rate, drawn[g])
+
+
+def sums_by(places: Ints, values: Floats, size: int) -> Floats:
+    """Return the sum of the values in each of `size` places.
+
+    Example:
+        >>> sums_by(np.array([0, 2, 0]), np.array([1.0, 2.0, 3.0]), 4)
+        array([4., 0., 2., 0.])
+    """
+    return np.asarray(np.bincount(places, values, size), np.float64)
+
+
+def _total(values: Floats) -> float:
+    """Return a sum in the order of the values, which is the same on every machine."""
+    return float(np.cumsum(values)[-1])
