@@ -1,0 +1,258 @@
+"""`advise`: what policies would have earned in the place of the one that wrote a log, whichever way arms wear out."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats
+from rotting.common.html_parts import block
+from rotting.common.rules import nonnegative_int, positive_int
+from rotting.common.statistics import Interval, NoInterval
+from rotting.display.figures import Curve, Figure, Panel
+from rotting.display.plots import plot_figure
+from rotting.display.tables import Column, FormattedTable
+from rotting.engines.draws import FamilyDraws
+from rotting.errors import InvalidTypeError
+from rotting.logs.diagnosis import Diagnosis, diagnose
+from rotting.logs.fit import FittedFamily, fit
+from rotting.logs.log import Log
+from rotting.policies.eff_raw_ucb import EffRAWUCB
+from rotting.policies.raw_ucb import RAWUCB
+from rotting.policies.sw_ucb import SWUCB
+from rotting.policies.thompson_sampling import ThompsonSampling
+from rotting.policies.ucb1 import UCB1
+from rotting.policies.uniform import Uniform
+from rotting.policy import Policy, check_policies, labels_of
+from rotting.problems.families import family_key
+from rotting.problems.oracle import OPTIMAL
+from rotting.simulation.simulate import simulate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+ROUNDS = 40_000_000  # of one policy under one reading, which decide the number of runs
+FEWEST_RUNS, MOST_RUNS = 40, 200
+_OUTSIDE = 0.025  # of the runs lie below an interval, and as many above
+_AT_ONCE = 20  # runs whose means are in memory at a time
+_READINGS = {"pulls": ("pulls",), "time": ("time",), "both": ("both",)}  # of a verdict; of the others, see below
+_EITHER = ("pulls", "time")
+
+
+class Gain(NamedTuple):
+    """What a policy would have earned if arms wear out along a clock.
+
+    `reward` is the sum of the mean rewards of all rounds; `gain` compares it with that of the choices of the log, in per cent.
+    Their intervals hold 95 % of the problems that the log could have come from.
+    """
+
+    policy: Policy
+    clock: str
+    reward: Interval
+    gain: Interval
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What policies would have earned in the place of the one that wrote a log. `advise` makes it.
+
+    Args:
+        log: the log.
+        diagnosis: whether its arms wear out, and along which clock.
+        gains: one for each policy and clock.
+        policy: the policy that earns more than the log under every reading, and most where it earns least; None without one.
+        reason: why, in a sentence.
+        runs: the number of problems that each policy played under each reading.
+    """
+
+    log: Log
+    diagnosis: Diagnosis
+    gains: tuple[Gain, ...]
+    policy: Policy | None
+    reason: str
+    runs: int
+
+    @property
+    def clocks(self) -> tuple[str, ...]:
+        """The clocks along which arms may wear out, as far as the log can tell."""
+        return tuple(dict.fromkeys(each.clock for each in self.gains))
+
+    def __repr__(self) -> str:
+        return f"Advice(policy={self.policy!r}, clocks={self.clocks!r}, runs={self.runs})"
+
+    def table(self) -> FormattedTable:
+        """Return the gains as a table for people, with the advice above it."""
+        labels = dict(zip(_policies(self.gains), labels_of(_policies(self.gains)), strict=True))
+        columns = (
+            Column("policy", lambda row: row["policy"]),
+            Column("if arms wear out with", lambda row: _WORDS[row["clock"]]),
+            Column("mean reward, all rounds", lambda row: _range(row["reward"], "{:,.5g}")),
+            Column("against the log", lambda row: _range(row["gain"], "{:+.1f}", " %")),
+        )
+        rows = [{**each._asdict(), "policy": labels[each.policy]} for each in self.gains]
+        rounds, earned = int(self.log.known.sum()), float(np.nansum(self.log.reward))
+        plays = f"Every policy plays as many rounds, in {self.runs} problems that the log could have come from."
+        notes = (
+            f"The log earned {earned:,.6g} in {rounds:,} rounds. {plays}",
+            "The intervals hold 95 % of these problems. Gains are relative to what the choices of the log earn in each.",
+        )
+        return FormattedTable((self.reason,), columns, rows, left=2, notes=notes)
+
+    def plot(self, path: str | Path | None = None) -> "Picture":
+        """Draw the gains with their intervals, a panel for each clock.
+
+        Needs the extra `rotting[plot]`.
+
+        Args:
+            path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
+
+        Returns:
+            The Matplotlib figure.
+        """
+        return plot_figure(self._figure(), path)
+
+    def _figure(self) -> Figure:
+        listed = _policies(self.gains)
+        labels = dict(zip(listed, labels_of(listed), strict=True))
+        panels = []
+        for clock in self.clocks:
+            curves = []
+            for place, each in enumerate(gain for gain in self.gains if gain.clock == clock):
+                mean, low, high = (None if end is None else np.array([end]) for end in each.gain)
+                curves.append(Curve(labels[each.policy], np.array([place + 1.0]), np.asarray(mean), low, high, points=True))
+            panels.append(Panel(f"if arms wear out with {_WORDS[clock]}", "policy", "gain over the log, %", tuple(curves)))
+        problems = f"{self.runs} problems that the log could have come from"
+        caption = f"Mean gain over the choices of the log; the bars hold 95 % of {problems}."
+        return Figure("advice", "What policies would have earned", caption, tuple(panels), columns=2)
+
+    def _repr_html_(self) -> str:
+        return block(repr(self), self.table()._repr_html_(), note="")
+
+
+_WORDS = {"pulls": "their pulls", "time": "time", "both": "their pulls and time"}
+
+
+def advise(log: Log, policies: Policy | Sequence[Policy] | None = None, runs: int | None = None, seed: int = 0) -> Advice:
+    """Return which policy would have earned more than the one that wrote a log, and how much.
+
+    The policies play problems that the log could have come from (`rotting.fit`), under every reading that the log allows: if it
+    cannot tell whether arms wear out with their pulls or with time, under both. A policy is recommended only if its intervals
+    are above zero under every reading.
+
+    Every policy plays as many rounds as the log has rewards.
+
+    Args:
+        log: the log.
+        policies: the policies to compare; by default RAW-UCB and others that fit the rewards.
+        runs: the number of problems of each reading; by default 200, fewer if the log has more than 200,000 rewards, and 40
+            from 1,000,000 rewards on. With fewer than 40, intervals hold less than 95 %.
+        seed: the seed of the problems, the rewards, and the randomness of the policies.
+
+    Example:
+        >>> import rotting
+        >>> log = Log({"arm": ["a", "b"] * 50, "reward": [1.0, 0.25] * 50})
+        >>> advice = advise(log, [rotting.UCB1(sigma=0.1), rotting.Uniform()], runs=2)
+        >>> advice.policy
+        UCB1(sigma=0.1)
+        >>> advice.reason
+        'Whichever way your arms wear out, UCB1, sigma=0.1 would have earned 59 to 59 % more.'
+    """
+    if not isinstance(log, Log):
+        raise InvalidTypeError("log", "be a Log", log)
+    seed = nonnegative_int("seed", seed)
+    diagnosis = diagnose(log)
+    listed = tuple(_default_policies(log)) if policies is None else check_policies(policies)
+    rounds = int(log.known.sum())
+    number = min(max(ROUNDS // max(rounds, 1), FEWEST_RUNS), MOST_RUNS) if runs is None else positive_int("runs", runs)
+    falling = all(each.verdict != "rises" for each in diagnosis.arms)
+    gains: list[Gain] = []
+    for clock in _READINGS.get(diagnosis.decay, _EITHER):
+        gains += gains_on(fit(log, clock, falling), listed, number, seed)
+    policy, reason = _choice(gains, listed)
+    return Advice(log, diagnosis, tuple(gains), policy, reason, number)
+
+
+def _default_policies(log: Log) -> list[Policy]:
+    """Return policies that fit the rewards of a log."""
+    reward = log.reward[log.known]
+    rounds, n_arms = max(reward.size, 2), len(log.arms)
+    window = max(2 * n_arms, math.ceil(math.sqrt(rounds * math.log(rounds))))
+    thompson = ThompsonSampling()
+    if not np.isin(reward, (0.0, 1.0)).all():
+        thompson = ThompsonSampling("gaussian", sigma=max(float(reward.std()), np.finfo(float).tiny))
+    windows: list[Policy] = [RAWUCB(sigma="estimate"), EffRAWUCB(sigma="estimate"), SWUCB(tau=window, sigma="estimate")]
+    return [*windows, UCB1(sigma="estimate"), thompson, Uniform()]
+
+
+def gains_on(family: FittedFamily, policies: Sequence[Policy], runs: int, seed: int) -> list[Gain]:
+    """Return the gains of policies on the problems of a family.
+
+    The reward of a game is the reward of the reference less the regret, in the same problem.
+    """
+    result = simulate(policies, family, runs=runs, seed=seed, checkpoints=[], progress=False)
+    reference = family.reference or OPTIMAL
+    draws = FamilyDraws(family, family.problem(0, seed), family_key(seed), result.checkpoints, reference)
+    optimum = np.concatenate([draws.tables(k, min(_AT_ONCE, runs - k))[1][:, -1] for k in range(0, runs, _AT_ONCE)])
+    log_rewards = np.array([family.log_reward(run, seed) for run in range(runs)])
+    found = []
+    for k, policy in enumerate(policies):
+        rewards = optimum - result.regret[k, :, -1]
+        found.append(Gain(policy, family.clock, _interval(rewards), _relative(rewards, log_rewards)))
+    return found
+
+
+def _interval(values: Floats) -> Interval:
+    """Return the mean of the runs, and the interval that holds 95 % of them."""
+    ordered = np.sort(values)
+    outside = int(_OUTSIDE * (values.size + 1))
+    first = max(outside - 1, 0)
+    return Interval(float(values.mean()), float(ordered[first]), float(ordered[values.size - 1 - first]))
+
+
+def _relative(rewards: Floats, log_rewards: Floats) -> Interval:
+    """Return the gain over the log in per cent."""
+    if log_rewards.min() <= 0:
+        return NoInterval(math.nan, "the choices of the log may have earned nothing on average, so there are no per cent of it")
+    return _interval(100 * (rewards / log_rewards - 1))
+
+
+def _choice(gains: Sequence[Gain], policies: Sequence[Policy]) -> tuple[Policy | None, str]:
+    """Return the policy with the largest gain where it is smallest, if that is above zero, and the reason."""
+    ends = {policy: [each.gain for each in gains if each.policy == policy] for policy in policies}
+    unknown = next((each.gain.reason for each in gains if isinstance(each.gain, NoInterval)), None)
+    lows = {policy: min(-math.inf if low is None else low for _, low, _ in found) for policy, found in ends.items()}
+    best = max(lows, key=lambda policy: lows[policy])
+    label = dict(zip(policies, labels_of(policies), strict=True))[best]
+    if lows[best] > 0:
+        high = max(high for _, _, high in ends[best] if high is not None)
+        return best, f"{_when(gains)}, {label} would have earned {_short(lows[best])} to {_short(high)} % more."
+    if unknown is not None and lows[best] == -math.inf:
+        return None, f"No policy is recommended: {unknown}."
+    return None, (
+        f"No policy is recommended: none earns more than the log in 95 % of the problems that it could have come from. "
+        f"{label} comes closest, with a gain of at least {lows[best]:+.1f} %."
+    )
+
+
+def _when(gains: Sequence[Gain]) -> str:
+    clocks = dict.fromkeys(each.clock for each in gains)
+    return "Whichever way your arms wear out" if len(clocks) > 1 else f"If arms wear out with {_WORDS[next(iter(clocks))]}"
+
+
+def _policies(gains: Sequence[Gain]) -> list[Policy]:
+    return list(dict.fromkeys(each.policy for each in gains))
+
+
+def _short(percent: float) -> str:
+    """Return a percentage with one digit after the point if it is below 10."""
+    return f"{percent:.1f}" if percent < 9.95 else f"{percent:.0f}"
+
+
+def _range(interval: Interval, form: str, unit: str = "") -> str:
+    mean, low, high = interval
+    if low is None or high is None:
+        return "*" if math.isnan(mean) else f"{form.format(mean)}{unit} *"
+    return f"{form.format(mean)}{unit} [{form.format(low)}, {form.format(high)}]"
