@@ -25,6 +25,7 @@ from tests.conftest import INTERPRETED
 rotting: Any = importlib.import_module("rotting")
 ROOT = Path(__file__).parent.parent
 NAMES = {
+    "Advice",
     "AsyncClient",
     "Bandit",
     "Bernoulli",
@@ -56,6 +57,7 @@ NAMES = {
     "Trajectory",
     "__version__",
     "adapters",
+    "advise",
     "check_noise",
     "check_policy",
     "datasets",
@@ -63,6 +65,7 @@ NAMES = {
     "display",
     "doubling",
     "errors",
+    "fit",
     "grid",
     "kit",
     "list_policies",

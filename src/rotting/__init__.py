@@ -35,6 +35,8 @@ Learn from a log
     Log                              past decisions: a data frame, a CSV or Parquet file, or a store
     diagnose, Diagnosis              which arms wear out, and along which clock
     replay, Replay                   what other policies would have earned on the rewards of a log
+    fit                              problems that the log could have come from, to simulate on
+    advise, Advice                   which policy to take, whichever way the arms wear out
 
 Other libraries
     adapters                         Gymnasium's environments and agents, River's bandits
@@ -74,8 +76,11 @@ if TYPE_CHECKING:
     from rotting.live.checks import check_policy as check_policy
     from rotting.live.decisions import Decision as Decision
     from rotting.live.noise_checks import check_noise as check_noise
+    from rotting.logs.advice import Advice as Advice
+    from rotting.logs.advice import advise as advise
     from rotting.logs.diagnosis import Diagnosis as Diagnosis
     from rotting.logs.diagnosis import diagnose as diagnose
+    from rotting.logs.fit import fit as fit
     from rotting.logs.log import Log as Log
     from rotting.logs.replay import Replay as Replay
     from rotting.logs.replay import replay as replay
@@ -148,7 +153,9 @@ _NAMES = {
     "live.checks": ("check_policy",),
     "live.decisions": ("Decision",),
     "live.noise_checks": ("check_noise",),
+    "logs.advice": ("Advice", "advise"),
     "logs.diagnosis": ("Diagnosis", "diagnose"),
+    "logs.fit": ("fit",),
     "logs.log": ("Log",),
     "logs.replay": ("Replay", "replay"),
     "parts.doubling": ("doubling",),

@@ -565,6 +565,10 @@ def test_a_base_class_is_asked_for_only_of_what_draws(given: Any, hint: str) -> 
     [
         (lambda: LogNormal(6.0), "sigma must be a positive number of at most 5, got 6.0"),
         (lambda: Contaminated(share=2.0), "share must be a probability in [0, 1], got 2.0"),
+        (lambda: Resampled([]), "residuals must hold at least one number, got none"),
+        (lambda: Resampled("12"), "residuals must be numbers, got '12'"),
+        (lambda: Resampled([1.0], relative=1), "relative must be True or False, got 1"),
+        (lambda: Resampled([-2.0, 0.0, 2.0], relative=True), "residuals must be at least -1 if they are relative, got -2.0"),
         (lambda: ByArm([]), "noises must hold one noise for each arm, got none"),
         (lambda: ByArm(Gaussian(1.0)), "noises must be one noise for each arm, got Gaussian(sigma=1.0)"),
         (lambda: ByArm([ByArm([Gaussian(1.0)])]), "noise must be a noise such as Gaussian(1.0), got ByArm"),
@@ -583,3 +587,12 @@ def test_what_is_wrong_with_a_noise_is_told(make: Callable[[], Noise], message: 
     with pytest.raises((TypeError, ValueError)) as caught:
         make()
     assert str(caught.value).startswith(message)
+
+
+def test_resampled_rewards_are_the_mean_and_a_residual_of_the_table() -> None:
+    residuals = [-2.0, -1.0, 3.0]
+    assert [paid(Resampled(residuals), 10.0, u) for u in (0.1, 0.4, 0.9)] == [8.0, 9.0, 13.0]
+    assert [paid(Resampled([-1.0, 0.0, 1.0], relative=True), 10.0, u) for u in (0.0, 0.5, LARGEST)] == [0.0, 10.0, 20.0]
+    assert Resampled([0.0, 1.0, 5.0]) == Resampled(residuals)  # centred
+    assert repr(Resampled(residuals)) == "Resampled((-2.0, -1.0, 3.0))"
+    assert repr(Resampled(range(9))) != repr(Resampled([0.0] * 8 + [9.0]))

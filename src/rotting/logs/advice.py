@@ -155,10 +155,12 @@ def advise(log: Log, policies: Policy | Sequence[Policy] | None = None, runs: in
 
     Example:
         >>> import rotting
-        >>> log = Log({"arm": ["a", "b"] * 150, "reward": [1.0, 0.25] * 150})
-        >>> advice = advise(log, rotting.RAWUCB(sigma="estimate"))
-        >>> advice.policy, advice.reason
-        (RAWUCB(alpha=1.4, sigma='estimate'), 'Whichever way your arms wear out, RAW-UCB would have earned 59 to 59 % more.')
+        >>> log = Log({"arm": ["a", "b"] * 50, "reward": [1.0, 0.25] * 50})
+        >>> advice = advise(log, [rotting.UCB1(sigma=0.1), rotting.Uniform()], runs=2)
+        >>> advice.policy
+        UCB1(sigma=0.1)
+        >>> advice.reason
+        'Whichever way your arms wear out, UCB1, sigma=0.1 would have earned 59 to 59 % more.'
     """
     if not isinstance(log, Log):
         raise InvalidTypeError("log", "be a Log", log)

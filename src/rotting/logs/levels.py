@@ -153,7 +153,7 @@ def draw_levels(levels: Levels, rng: np.random.Generator, lowest: float, highest
         falling: whether no curve may rise.
     """
     drawn = _walk(levels, rng)
-    _go_on(drawn, levels.cells.counts, float(rng.random()), relative=lowest >= 0)
+    _go_on(drawn, levels.cells, float(rng.random()), relative=lowest >= 0)
     curves = np.ascontiguousarray(np.clip(drawn, lowest, highest).T)
     return falling_curves(curves, levels.cells.counts.T + 1) if falling else curves
 
@@ -190,31 +190,30 @@ def _walk(levels: Levels, rng: np.random.Generator) -> Floats:
     return drawn
 
 
-def _go_on(drawn: Floats, counts: Floats, place: float, *, relative: bool) -> None:
+def _go_on(drawn: Floats, cells: Cells, place: float, *, relative: bool) -> None:
     """Let the levels [cell, arm] after the last reward of each arm stay or fall; `place` in [0, 1] decides how much."""
     share = min(max((place - _ENDS) / (1 - 2 * _ENDS), 0.0), 1.0)
     size, n_arms = drawn.shape
-    seen = counts > 0
+    seen = cells.counts > 0
     first, last = np.argmax(seen, axis=0), size - 1 - np.argmax(seen[::-1], axis=0)
     never = ~seen.any(axis=0)
     first[never] = last[never] = 0
-    arms = np.arange(n_arms)
-    back = np.maximum((last - first) // 3, 1)
-    before = np.maximum(last - back, first)
-    own = (drawn[last, arms] - drawn[before, arms]) / np.maximum(last - before, 1)
+    before = np.maximum(last - np.maximum((last - first) // 3, 1), first)
+    ticks = np.maximum(cells.starts[last] - cells.starts[before], 1)
+    own = (drawn[last, np.arange(n_arms)] - drawn[before, np.arange(n_arms)]) / ticks  # each tick
     weight = (last - first) / (last - first + _OWN)
     common = 0.0
     for g in range(1, size):
+        passed = int(cells.starts[g] - cells.starts[g - 1])
         inside = (first < g) & (g <= last)
         if inside.any():
             change = _total(np.where(inside, drawn[g] - drawn[g - 1], 0.0))
             scale = _total(np.where(inside, np.maximum(drawn[g - 1], 0.0), 0.0)) if relative else float(inside.sum())
-            common = change / scale if scale > 0 else 0.0
-        after = last < g
+            common = change / scale / passed if scale > 0 else 0.0
         alike = common * (np.maximum(drawn[g - 1], 0.0) if relative else 1.0)
         # An arm that seems to have stopped falling may have had good luck: it falls no slower than all arms together.
         rate = np.minimum(np.minimum(weight * own + (1 - weight) * alike, alike), 0.0)
-        drawn[g] = np.where(after, drawn[g - 1] + share * rate, drawn[g])
+        drawn[g] = np.where(last < g, drawn[g - 1] + share * passed * rate, drawn[g])
 
 
 def sums_by(places: Ints, values: Floats, size: int) -> Floats:
