@@ -351,9 +351,9 @@ class Bandit(ArmChanges[Arm]):
         id: str | Decision | None = None,  # noqa: A002
         *,
         older_than_rounds: int | None = None,
+        older_than: Duration | None = None,
         missing: float | Literal["drop"] = "drop",
         limit: int | None = None,
-        older_than: Duration | None = None,
     ) -> Outcome | int:
         """End a decision that was shown and will get no reward, or all decisions of a certain age that have none.
 

@@ -38,7 +38,7 @@ class DUCB(Policy):
         horizon: number of rounds T to tune for; 0 for gamma as given.
         breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
         sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
-            in the bound; or "estimate": see `rotting.parts.noise_scale`.
+            in the bound; or "estimate": see docs/unknown-noise.md.
 
     Tuning: `DUCB.from_breakpoints(T, Y)`: `gamma = 1 - sqrt(Y / T) / (4 B)`, which must come out positive.
     The publication's constant follows from the width, which is below half a gap once a bad arm has

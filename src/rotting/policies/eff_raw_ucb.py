@@ -25,7 +25,7 @@ class EffRAWUCB(Policy):
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory (m = 2) asks for 3 (restless) or 4 (rested); 1.4 in
             practice.
-        sigma: sub-Gaussian scale of the rewards, or "estimate": see `rotting.parts.noise_scale`.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": see docs/unknown-noise.md.
         m: ratio of neighbouring windows, above 1; larger is faster and coarser.
 
     Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless

@@ -25,7 +25,7 @@ class EffRAWUCBpp(Policy):
     Args:
         alpha: confidence level. The author's runs: 1 with beta up to 3.5, or 1.4 to 2 with beta = 0.
         beta: weight of the logarithm of the logarithm, zero or more.
-        sigma: sub-Gaussian scale of the rewards, or "estimate": see `rotting.parts.noise_scale`.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": see docs/unknown-noise.md.
         m: ratio of neighbouring windows, above 1; larger is faster and coarser.
 
     Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Meant for rested and for restless

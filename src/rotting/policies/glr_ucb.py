@@ -61,7 +61,7 @@ class GLRUCB(Policy):
 
     Args:
         delta: chance of a false alarm; 0 is an infinite threshold, a UCB that never forgets. Not to be given with a horizon.
-        sigma: sub-Gaussian scale of the rewards, or "estimate": see `rotting.parts.noise_scale`.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": see docs/unknown-noise.md.
         rate: forced exploration: arm a in the rounds with `(t - 1) mod floor(K / rate) = a`. Arms that only rot need none.
         restart: "local" restarts the arm that changed, "global" all arms.
         c: weight of `ln ln` in the index.

@@ -41,7 +41,7 @@ class RAWUCB(Policy):
 
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory asks for 4 (restless) or 5 (rested); 1.4 in practice.
-        sigma: sub-Gaussian scale of the rewards, or "estimate": see `rotting.parts.noise_scale`.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": see docs/unknown-noise.md.
 
     Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
     rotting.

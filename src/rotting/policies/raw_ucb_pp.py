@@ -29,7 +29,7 @@ class RAWUCBpp(Policy):
     Args:
         alpha: confidence level. The author's runs: 1 with beta up to 3.5, or 1.4 to 2 with beta = 0.
         beta: weight of the logarithm of the logarithm, zero or more.
-        sigma: sub-Gaussian scale of the rewards, or "estimate": see `rotting.parts.noise_scale`.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": see docs/unknown-noise.md.
 
     Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Meant for rested and for restless
     rotting, as RAW-UCB is.

@@ -34,7 +34,7 @@ class SWUCB(Policy):
         horizon: number of rounds T to tune for; 0 for tau as given.
         breakpoints: Y, the number of rounds at which some mean changes, with a horizon.
         sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
-            in the bound; or "estimate": see `rotting.parts.noise_scale`.
+            in the bound; or "estimate": see docs/unknown-noise.md.
 
     Tuning: `SWUCB.from_breakpoints(T, Y)`: `tau = ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T, and T where Y = 0.
     The publication's constant follows from the width, which is below half a gap once a bad arm has `4 B^2 xi ln(tau) / gap^2`

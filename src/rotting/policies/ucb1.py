@@ -19,7 +19,7 @@ class UCB1(Policy):
 
     Args:
         sigma: sub-Gaussian scale of the rewards; `sigma = 0.5` gives the usual form for rewards in [0, 1]. Or "estimate": see
-            `rotting.parts.noise_scale`.
+            docs/unknown-noise.md.
 
     Needs to know sigma, or estimates it, and nothing else; there is nothing to tune. Never forgets: not sound for rested nor
     for restless rotting, with linear regret once an arm that led has worn out.
