@@ -583,3 +583,7 @@ def test_what_is_wrong_with_a_noise_is_told(make: Callable[[], Noise], message: 
     with pytest.raises((TypeError, ValueError)) as caught:
         make()
     assert str(caught.value).startswith(message)
+
+
+def test_gaussian_rewards_have_standard_deviation_one_unless_told_otherwise() -> None:
+    assert Gaussian() == Gaussian(sigma=1.0)

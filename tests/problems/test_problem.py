@@ -239,6 +239,8 @@ def test_a_table_with_exchanged_axes_is_pointed_out(make: Callable[..., Problem]
     with pytest.warns(AxesWarning, match="means has 20 arms of 9 values"):
         make(np.full((20, 9), 0.5))
     make(np.full((20, 10), 0.5))  # half of the arms can be pulled
+    with pytest.warns(AxesWarning, match="means has 21 arms of 10 values"):
+        make(np.full((21, 10), 0.5))
     make(np.full((19, 1), 0.5))
     make([0.5] * 60, horizon=3)  # numbers, not a table
 
