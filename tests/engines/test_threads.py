@@ -177,3 +177,21 @@ def test_the_bar_is_moved_by_the_clock_and_not_by_the_tasks(monkeypatch: pytest.
         return len(found)
 
     assert moves(1) == moves(9)
+
+
+@pytest.mark.parametrize("first_run", [0, 1, 2, 40, 1_251, 1_252])
+def test_tasks_from_any_run_on_are_never_empty_and_have_every_run_once(first_run: int) -> None:
+    (game,) = games(POLICIES[0])
+    tasks = list(cut(game, 30, first_run))
+    assert all(task.runs > 0 for task in tasks)
+    assert sorted(run for task in tasks for run in range(task.first_run, task.end)) == list(range(first_run, first_run + 30))
+
+
+def test_the_seconds_of_the_tasks_are_a_part_of_the_time_that_one_worker_took() -> None:
+    (game,) = games(POLICIES[0])
+    tasks = [Task(game, 25 * k, 25) for k in range(20)]
+    played(tasks[:1])  # compiles
+    began = time.monotonic()
+    seconds = [chunk.seconds for _, chunk in played(tasks, workers=1)]
+    assert min(seconds) > 0
+    assert sum(seconds) <= time.monotonic() - began

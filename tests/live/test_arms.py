@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from rotting.errors import InvalidValueError
 from rotting.live import policy_state as states
 from rotting.live.arms import Arms
 from rotting.live.bandit import Bandit
@@ -357,3 +358,10 @@ def test_a_retired_arm_may_be_left_out() -> None:
         bandit.decide(without=["a", "b", "c"])
     with pytest.raises(ValueError, match="arm must be one of"):
         bandit.decide(without=["b", "d"])
+
+
+def test_a_misspelt_arm_gets_a_suggestion_unless_there_are_too_many_arms_to_search() -> None:
+    for n_arms, hint in ((500, r"; did you mean 'song 007'\?"), (501, "")):
+        bandit = Bandit(make("uniform"), arms=[f"song {k:03}" for k in range(n_arms)])
+        with pytest.raises(InvalidValueError, match=f" and {n_arms - 6} others, got 'sonng 007'{hint}$"):
+            bandit.update("sonng 007", 1.0)

@@ -208,3 +208,11 @@ def test_a_warning_of_another_thread_is_not_repeated() -> None:
     bandit = Bandit(make("ucb1"), arms=["a"])
     bandit._state.warnings = StolenWarnings(["a warning"])
     bandit.decide()
+
+
+def test_as_many_decisions_may_wait_as_there_are_rewards_and_decisions_that_are_not_overdue() -> None:
+    """With a longest delay of 5, twelve decisions may be in time: there must be twelve more than rewards that are overdue."""
+    for n_pending, warns in ((8 + 24, False), (8 + 24 + 1, True)):
+        watched = MissingZeros()
+        assert not any(watched.add_reward(1.0, delay=5, by_id=True, n_pending=n_pending) for _ in range(7))
+        assert watched.add_reward(1.0, delay=5, by_id=True, n_pending=n_pending) == warns

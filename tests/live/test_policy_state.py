@@ -1,7 +1,8 @@
 """Policy states as data: they grow, forget an arm, and come back from JSON, whatever the policy."""
 
+import base64
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -81,3 +82,12 @@ def test_what_does_not_fit_is_named() -> None:
     for wrong, words in changes:
         with pytest.raises(InvalidValueError, match=words):
             states.from_json(policy, wrong, 2, 4)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3 * 8_192, 3 * 8_192 + 1])
+def test_an_array_is_written_to_its_last_byte(size: int) -> None:
+    class Flags(NamedTuple):
+        flags: Any
+
+    written = states.to_json(Flags(np.arange(size, dtype=np.uint8)))["flags"]["data"]
+    assert base64.b64decode(written, validate=True) == np.arange(size, dtype=np.uint8).tobytes()

@@ -148,3 +148,8 @@ def test_a_rise_is_told_at_a_pull_that_only_the_round_before_it_allows() -> None
     dense = [[5.0], [5.0, 4.0], [4.0, 3.0, 0.0], [4.0, 3.0, 1.0, 0.0]]
     problem = Problem([General(lambda t, n: dense[t - 1][n])], horizon=4)
     assert first_rise(problem.means(4), 0, 4) == Rise(0, "rounds", 4, 2, 0.0, 1.0)
+
+
+def test_a_rise_is_found_where_the_factor_of_the_rounds_is_least_before_the_end() -> None:
+    problem = Problem([Product([1.0, 0.5, 0.5, 0.5], [1.0, 1.0, -1.0, 1.0])], horizon=4)
+    assert first_rise(problem.means(4), 0, 4) == Rise(0, "pulls", 3, 1, -1.0, -0.5)

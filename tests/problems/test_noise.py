@@ -596,3 +596,7 @@ def test_resampled_rewards_are_the_mean_and_a_residual_of_the_table() -> None:
     assert Resampled([0.0, 1.0, 5.0]) == Resampled(residuals)  # centred
     assert repr(Resampled(residuals)) == "Resampled((-2.0, -1.0, 3.0))"
     assert repr(Resampled(range(9))) != repr(Resampled([0.0] * 8 + [9.0]))
+
+
+def test_gaussian_rewards_have_standard_deviation_one_unless_told_otherwise() -> None:
+    assert Gaussian() == Gaussian(sigma=1.0)

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from rotting import problems
-from rotting.errors import AxesWarning
+from rotting.errors import AxesWarning, InvalidTypeError, InvalidValueError
 from rotting.problems import (
     Abrupt,
     FixedDelay,
     General,
     Linear,
+    Piecewise,
     Problem,
     Product,
     Recovering,
@@ -239,6 +240,8 @@ def test_a_table_with_exchanged_axes_is_pointed_out(make: Callable[..., Problem]
     with pytest.warns(AxesWarning, match="means has 20 arms of 9 values"):
         make(np.full((20, 9), 0.5))
     make(np.full((20, 10), 0.5))  # half of the arms can be pulled
+    with pytest.warns(AxesWarning, match="means has 21 arms of 10 values"):
+        make(np.full((21, 10), 0.5))
     make(np.full((19, 1), 0.5))
     make([0.5] * 60, horizon=3)  # numbers, not a table
 
@@ -318,3 +321,22 @@ def test_a_notebook_shows_the_means_of_every_kind_of_problem() -> None:
     assert drawn[2] == [0.6, 0.0, 0.2, 0.4]  # at first it is fully rested
     always = means_if_always_pulled(Problem.by_function(mu, 3), 1, np.arange(1, 4))
     assert always.tolist() == [mu(1, t, t - 1) for t in (1, 2, 3)]
+    falls = Problem([Rested(Piecewise([0.9, 0.5, 0.1], starts=[0, 2, 4]))])  # without a horizon
+    assert means_if_always_pulled(falls, 0, np.arange(1, 7)).tolist() == [0.9, 0.9, 0.5, 0.5, 0.1, 0.1]
+
+
+def test_an_error_of_a_mean_names_its_arm_unless_it_is_of_a_kind_of_its_own() -> None:
+    class OwnError(ValueError):
+        """An error that somebody may want to catch."""
+
+    def fails(error: Exception) -> Problem:
+        def f(t: int, n: int) -> float:
+            raise error
+
+        return Problem([Rested(0.5), General(f)], horizon=3)
+
+    for error, kind in ((ValueError("no data"), InvalidValueError), (TypeError("no data"), InvalidTypeError)):
+        with pytest.raises(kind, match=r"^arm 1: means must be computable, got an error: no data$"):
+            fails(error).tables()
+    with pytest.raises(OwnError, match="^no data$"):
+        fails(OwnError("no data")).tables()

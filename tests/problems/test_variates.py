@@ -57,3 +57,9 @@ def test_gamma_variates_have_the_mean_and_the_variance_of_their_shape(a: float) 
     drawn = gammas(np.random.default_rng(2), a, (10 * RUNS,))
     assert abs(drawn.mean() - a) < 4.0 * math.sqrt(a / drawn.size)
     assert abs(drawn.var() - a) < 4.0 * a * math.sqrt((2.0 + 6.0 / a) / drawn.size)
+
+
+def test_no_normal_numbers_take_nothing_from_the_generator() -> None:
+    rng, untouched = np.random.default_rng(3), np.random.default_rng(3)
+    assert normals(rng, (0, 4)).shape == (0, 4)
+    assert rng.random() == untouched.random()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import rotting
+from rotting.service import application
 from rotting.service.application import Application
 from rotting.service.tokens import new_token
 from tests.helpers.services import SONGS, Client, Response, Running, running
@@ -336,6 +337,15 @@ def test_a_reward_that_is_no_number_is_refused(shared_client: Client, text: str,
     assert outcomes(shared_client, (made["id"], 1.0)) == ["applied"]  # none of the batch was
 
 
+def test_rewards_of_up_to_1e100_in_size_are_accepted(client: Client) -> None:
+    assert client("PUT", BANDIT, SONGS).status == 201
+    for sign in (1.0, -1.0):
+        (made,) = decide(client)
+        larger = [{"id": made["id"], "reward": sign * math.nextafter(1e100, math.inf)}]
+        problem(client("POST", f"{BANDIT}/rewards", larger), 422, "invalid-value", field="[0].reward")
+        assert outcomes(client, (made["id"], sign * 1e100)) == ["applied"]
+
+
 def test_a_request_expires_at_most_ten_thousand_decisions(shared_client: Client) -> None:
     def expire(limit: int) -> Response:
         return shared_client("POST", f"{BANDIT}/expirations", {"older_than_rounds": 2**53, "limit": limit})
@@ -627,6 +637,42 @@ def test_a_response_that_nobody_reads_ends_at_its_deadline_or_when_the_server_ca
             return task.cancelled()
 
     assert asyncio.run(use()) != late
+
+
+def test_a_request_is_not_cancelled_before_its_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(application, "_TICK", 0.001)
+
+    async def use() -> bool:
+        sending = asyncio.Event()
+
+        async def send(message: Any) -> None:
+            sending.set()
+            await asyncio.Event().wait()
+
+        async with Application(tmp_path / "songs.rot", deadline=1_000.0) as app:
+            task = asyncio.ensure_future(get(app, "/livez", send=send))
+            await sending.wait()
+            ended, _ = await asyncio.wait([task], timeout=0.1)  # deadlines are checked many times meanwhile
+            task.cancel()
+            await asyncio.wait([task])
+            return bool(ended)
+
+    assert not asyncio.run(use())
+
+
+def test_an_unexpected_error_is_logged_and_told_by_its_type_alone(
+    service: Running, songs: Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr(service.host.live["songs"].bandit, "decide", fails)
+    failed = songs("POST", f"{BANDIT}/decisions")
+    problem(failed, 500, "internal")
+    assert failed.body["detail"] == "the service failed: RuntimeError; see its log"
+    (record,) = [each for each in caplog.records if each.name == "rotting.service" and each.exc_info]
+    assert record.getMessage() == f"POST {BANDIT}/decisions failed"
+    assert "a secret" in caplog.text
 
 
 def test_requests_with_a_foreign_host_or_origin_are_refused(service: Running) -> None:

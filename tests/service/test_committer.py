@@ -1,5 +1,6 @@
 """Concurrent requests share a commit; when it fails, nothing of it happened."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
@@ -8,7 +9,10 @@ from typing import Any
 
 import pytest
 
+import rotting
 from rotting.service import committer
+from rotting.store.host import Host
+from rotting.store.hosted import Batch, Hosted
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.disks import Disk, failing_disk
@@ -190,3 +194,27 @@ def test_a_response_waits_until_the_changes_it_shows_are_written(
     for thread in threads:
         thread.join()
     assert responses == [507, 507]
+
+
+def test_a_report_that_fails_is_logged_and_stops_no_commit(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    reported: list[int] = []
+
+    def report(batch: Batch, seconds: float, due: list[Hosted]) -> None:
+        reported.append(len(batch.events))
+        raise RuntimeError("out of order")
+
+    async def use() -> None:
+        host = Host(tmp_path / "songs.rot")
+        writing = committer.Committer(host, report)
+        hosted = host.adopt(host.make("songs", rotting.UCB1(), ["jazz", "rock"]))
+        for _ in range(2):
+            hosted.bandit.decide()
+            host.collect(hosted)
+            await writing.commit()
+        await writing.close()
+        host.close()
+
+    asyncio.run(use())
+    assert reported == [1, 1]
+    assert caplog.messages.count("the report of a batch failed") == 2
+    assert checked(tmp_path / "songs.rot") == 2

@@ -118,6 +118,7 @@ def test_a_retired_arm_is_listed_and_one_that_was_never_tried_comes_first_by_ind
     found = {row["arm"]: row for row in arms(many, limit=100)["arms"]}
     assert found["Song 07"]["retired"]
     assert found["Song 07"]["overall"] == 0.07
+    assert found["Song 07"] | {"pulls": 0, "pending": 0, "window": 0, "index": None, "mean": None} == found["Song 07"]
     assert arms(many, order="index")["arms"][0]["arm"] == "new"
     assert arms(many, order="index", limit=100)["arms"][-1]["arm"] == "Song 07"
     assert found["new"] | {"retired": False, "plays": 0, "share": 0.0, "index": None} == found["new"]

@@ -1028,3 +1028,17 @@ def test_shards_of_one_problem_under_two_names_are_merged() -> None:
     first, second = (simulate(UCB1, problem, runs=2, first_run=k) for k in (0, 2))
     older = changed(first, problem={**first.problem, "name": "two-arms"})
     assert np.array_equal(older.merge(second).regret, simulate(UCB1, problem, runs=4).regret)
+
+
+def test_a_result_is_on_disk_before_its_folder_appears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync, synced = os.fsync, dict[int, int]()
+
+    def fsync(handle: int) -> None:
+        sync(handle)
+        if not (tmp_path / "kept").exists():
+            synced[os.fstat(handle).st_ino] = os.fstat(handle).st_size
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    simulate(registry.make("ucb1"), problems.two_arms(horizon=5), runs=2).save(tmp_path / "kept")
+    for path in (tmp_path / "kept").iterdir():
+        assert synced[path.stat().st_ino] == path.stat().st_size, path

@@ -192,6 +192,9 @@ def test_the_best_is_the_one_with_the_smallest_mean_against_the_next_run_by_run(
         assert row["regret"] == mean_interval(final[first])
         assert row["behind"] == mean_interval(final[second] - final[first])
         assert row["behind"].mean >= 0
+    shown = str(study.best())
+    for column in ("best", "regret", "next", "behind"):
+        assert f" {column}" in shown
 
 
 def test_the_best_overall_is_first_and_others_are_compared_with_it(study: Study) -> None:

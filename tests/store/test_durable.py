@@ -127,6 +127,8 @@ def test_a_bandit_in_a_store_decides_as_one_without(tmp_path: Path) -> None:
         ({"pending": "ignore"}, "pending must be that of the store, 'shrink', got 'ignore'"),
         ({"max_pending": 7}, "max_pending must be that of the store, 10000, got 7"),
         ({"name": "films"}, "policy must be given for a bandit that is new to its store, got None"),
+        ({"name": "films", "arms": ["a", "b"]}, "policy must be given for a bandit that is new to its store, got None"),
+        ({"name": "films", "policy": rotting.UCB1()}, "arms must be given for a bandit that is new to its store, got None"),
     ],
 )
 def test_another_bandit_than_the_one_that_is_there_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:

@@ -1,6 +1,8 @@
 """A store that lost acknowledged events says so, and how many."""
 
+import errno
 import logging
+import os
 import shutil
 import signal
 import subprocess
@@ -13,7 +15,8 @@ import pytest
 from rotting import cli
 from rotting.errors import StoreDamagedError
 from rotting.store.backup import backup
-from rotting.store.marks import mark_path, read_mark
+from rotting.store.marks import Mark, MarkWriter, mark_path, read_mark
+from rotting.store.records import digest
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.stores import numbered_events, read_numbers
@@ -210,3 +213,27 @@ for opened in range(1, 101):
         assert store.damages() == [] if opened % 50 == 0 else True
 print(opened)
 """
+
+
+def test_a_new_mark_is_complete_before_the_first_commit_and_replaces_a_longer_one(tmp_path: Path) -> None:
+    path, mark = tmp_path / "songs.rot", Mark(digest("id of the store"), 5, 1, 5, 1)
+    path.touch()
+    mark_path(path).write_bytes(bytes(200))
+    MarkWriter(path, mark, synced=False).close()
+    assert read_mark(path) == mark
+
+
+def test_a_mark_that_fails_later_is_logged_once_and_the_store_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with SQLiteStore(tmp_path / "songs.rot") as store:
+        store.append(numbered_events(1, 3), bandits=[("songs", {})])
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pwrite", full)
+            assert store.append(numbered_events(4, 4)) == 4
+        store.append(numbered_events(5, 5))
+    (message,) = [each for each in caplog.messages if "cannot be written" in each]
+    assert message.endswith("No space left on device")
