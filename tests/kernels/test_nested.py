@@ -204,5 +204,5 @@ def test_no_policy_of_the_library_nests_deeper() -> None:
 
 def test_a_saved_bandit_of_the_flat_format_is_refused() -> None:
     state = Bandit(make("raw-ucb"), arms=["a", "b"]).get_state()
-    with pytest.raises(ValueError, match="state version must be 3 or 4, those that can be read, got 1"):
+    with pytest.raises(ValueError, match="state version must be 3, 4 or 5, those that can be read, got 1"):
         Bandit.from_state({**state, "version": 1})

@@ -185,7 +185,7 @@ class Learner:
         """The arms that the state is ready to choose among."""
         self._may_be_full = kernel.enlarge is not None
         self._enlarge: Callable[..., Any] | None = None
-        if kernel.enlarge is not None and self.is_trusted:
+        if kernel.enlarge is not None and is_own_work(kernel.enlarge):
             self._enlarge = _enlarge_with_reserve(kernel.enlarge)
             if capacity >= LARGE:
                 self.state = self._enlarge(self._params, state, capacity)

@@ -27,6 +27,7 @@ def shared(policy: Policy, state: Any, mode: CompileMode, make: Callable[[Policy
 
     The result must depend on the kernel of the policy and on the types of its parameters and its state only. Policies with
     code from outside the library share nothing: their errors name the policy, and their code may be edited while it is in use.
+    Functions that are never compiled are not shared, since looking up machine code is what takes long.
 
     Args:
         policy: the policy.
@@ -34,7 +35,7 @@ def shared(policy: Policy, state: Any, mode: CompileMode, make: Callable[[Policy
         mode: when the functions are compiled.
         make: a function at the top level of a module.
     """
-    if not _is_own(policy.kernel):
+    if mode == "never" or not _is_own(policy.kernel):
         return make(policy, mode)
     key = (make, mode, policy.kernel, _types(policy.params), _types(state))
     found: T | None = _made.get(key)
