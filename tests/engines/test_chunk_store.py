@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 from rotting import problems
+from rotting.common import progress
 from rotting.common.atomic_files import write_atomically
 from rotting.common.progress import Progress
 from rotting.engines import chunk_store as chunks
@@ -544,6 +545,24 @@ def test_what_another_finishes_at_the_last_moment_is_not_played_again(tmp_path: 
     result = simulate(POLICIES[0], PROBLEM, runs=20, seed=5, keep=tmp_path / "shared")
     assert result == simulate(POLICIES[0], PROBLEM, runs=20, seed=5, keep=tmp_path / "others")
     assert not list(tmp_path.rglob("*.claim"))
+
+
+def test_the_bar_says_that_another_process_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (game,), _ = plan(Simulation(POLICIES[0], PROBLEM, seed=5)).games()
+    others, shown = ChunkStore(tmp_path), list[str]()
+    assert len(list(others.missing(cut(game, 3), _refuse))) == 3
+
+    def give_up(_: float) -> None:
+        others.close()
+        shown.extend(capsys.readouterr().err.splitlines())
+
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    monkeypatch.setattr(time, "sleep", give_up)
+    simulate(POLICIES[0], PROBLEM, runs=3, seed=5, keep=tmp_path, progress=True)
+    assert shown[-1].endswith(", waiting for another process")
+    assert "waiting" not in capsys.readouterr().err
 
 
 def test_processes_that_share_a_folder_share_the_work(tmp_path: Path) -> None:
