@@ -63,7 +63,7 @@ def analyse(
     listed = default_policies(log) if policies is None else policies
     replayed = replay(log, listed, seed)  # first, since it checks the policies and is quick
     progress()
-    advice = advise(log, listed, seed)
+    advice = advise(log, listed, seed=seed)
     progress()
     return Analysis(log, advice.diagnosis, replayed, advice)
 
