@@ -175,3 +175,10 @@ def test_what_cannot_be_fitted_is_refused(call, error, message: str) -> None:  #
     with pytest.raises(error) as caught:
         call(Log([("a", 1.0), ("b", 0.0)]))
     assert message in str(caught.value)
+
+
+def test_pulls_without_a_reward_make_another_family() -> None:
+    """They wear out their arm, so results on the one must not be taken for results on the other."""
+    rows = [("a", 1.0), ("b", 0.5)] * 100
+    one, two = (fit(Log([*rows, *[("a", None), ("b", None)] * lost]), "pulls") for lost in (0, 300))
+    assert repr(one) != repr(two)

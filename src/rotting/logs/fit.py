@@ -88,7 +88,7 @@ class FittedFamily(ProblemFamily):
             self._starts = (starts, nothing) if clock == "pulls" else (nothing, starts)
         self._played = _counts(rows, self.n_arms, *self._starts)
         hasher = hashlib.sha256()
-        for array in (rows.arm, rows.reward, rows.unit, rows.pulls):
+        for array in (rows.arm, rows.reward, rows.unit, rows.pulls, rows.own_pulls, *self._starts):  # all that it is made from
             hasher.update(np.ascontiguousarray(array).data)
         self._log = hasher.hexdigest()[:16]
 

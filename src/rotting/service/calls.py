@@ -305,9 +305,9 @@ class BanditMethods:
         id: str | Decision | None = None,  # noqa: A002
         *,
         older_than_rounds: int | None = None,
+        older_than: Duration | None = None,
         missing: float | Literal["drop"] = "drop",
         limit: int | None = None,
-        older_than: Duration | None = None,
     ) -> Call[Outcome | int]:
         """Expire a decision that will get no reward, or all decisions of a certain age, as `Bandit.expire`.
 
