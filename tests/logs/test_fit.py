@@ -178,7 +178,8 @@ def test_what_cannot_be_fitted_is_refused(call, error, message: str) -> None:  #
 
 
 def test_pulls_without_a_reward_make_another_family() -> None:
-    """They wear out their arm, so results on the one must not be taken for results on the other."""
-    rows = [("a", 1.0), ("b", 0.5)] * 100
-    one, two = (fit(Log([*rows, *[("a", None), ("b", None)] * lost]), "pulls") for lost in (0, 300))
+    """They change where the curves of the family have their steps, so games on the one must not be kept for the other."""
+    rows = [(arm, 1 / (1 + n)) for n in range(50) for arm in "abcdefgh"]
+    one, two = (fit(Log([*rows, *[(arm, None) for arm in "abcdefgh"] * lost]), "pulls") for lost in (0, 300))
+    assert one.problem(0) != two.problem(0)
     assert repr(one) != repr(two)
