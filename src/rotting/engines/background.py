@@ -117,10 +117,12 @@ class Background:
     def _compile(self, job: Job) -> Outcome:
         """Have the child compile a job."""
         try:
-            if self._child is None:
+            if self._child is None or self._child.poll() is not None:  # an earlier job may have been cancelled at its very end
                 started = _start()
                 with self._changed:
                     self._child = started
+                    if self._stopped:  # meanwhile, so that nobody has ended this child
+                        started.kill()
             answer = _send(self._child, job.work)
         except (OSError, ValueError):
             answer = b""

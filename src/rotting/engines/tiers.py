@@ -123,6 +123,16 @@ class Functions:
 _shared: "WeakValueDictionary[str, Functions]" = WeakValueDictionary()
 
 
+def _after_fork_in_child() -> None:
+    """Share no more functions of the parent: nobody would tell them here that their machine code is ready."""
+    global _shared  # noqa: PLW0603 - the process decides
+    _shared = WeakValueDictionary()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
 def _machine_code(entry: EntryPoint) -> Callable[..., Any]:
     from rotting.engines.compile import guarded_for  # noqa: PLC0415 (imports Numba)
 

@@ -4,6 +4,7 @@ Binding the functions of a policy and looking them up takes as long as hundreds 
 A process with thousands of bandits does it once for each kind of policy.
 """
 
+import os
 import threading
 from collections.abc import Callable, Hashable
 from functools import lru_cache
@@ -20,6 +21,17 @@ T = TypeVar("T")
 _MOST = 1_000  # functions that are kept; a service has a few for each kind of policy
 _made: dict[Hashable, Any] = {}
 _lock = threading.RLock()
+
+
+def _after_fork_in_child() -> None:
+    """Forget a lock that a thread of the parent may hold, and functions that the child of the parent was to compile."""
+    global _lock  # noqa: PLW0603 - the process decides
+    _lock = threading.RLock()
+    _made.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def shared(policy: Policy, state: Any, mode: CompileMode, make: Callable[[Policy, CompileMode], T]) -> T:
