@@ -80,7 +80,7 @@ def test_early_rewards_of_version_4_are_learned_in_the_order_of_their_decisions(
     twin.reward(str(ids[1]), 0.5)
     twin.expire(str(ids[2]), missing=0.25)
     assert restored.get_state()["state"] == twin.get_state()["state"]
-    assert restored.explain() == twin.explain()
+    assert repr(restored.explain()) == repr(twin.explain())  # which shows NaN, too
     assert (restored.pending, restored.rounds) == (2, 4)
     assert [restored.reward(each.id, 0.5) for each in (two, three, one, four)] == ["duplicate", "expired", "applied", "applied"]
 
