@@ -258,8 +258,8 @@ def _test(rows: _Rows, clock: str, multiplicative: bool) -> ClockTest:
             per_cell = np.repeat(wear, FREE_BINS, axis=0)  # [cell, bin]
             predicted[side, fold == k] = (tested * per_cell).sum(axis=2) / np.maximum(tested.sum(axis=2), 1)
 
-    free_fit = _fit(joint.sum(axis=2), _table(rows, cells, (n_cells,), rows.reward), multiplicative)
     observed = _table(rows, cells, (n_cells,), rows.reward)
+    free_fit = _fit(joint.sum(axis=2), observed, multiplicative)
     one, two = (_residual(each, free_fit.weights) for each in predicted)
     wear, noise = (one + two) / 2, (one - two) / 2
     scores = ((observed - free_fit.expected) * wear).sum(axis=1)

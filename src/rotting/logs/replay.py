@@ -246,7 +246,7 @@ def _highest_level(stacks: Stacks, game: StackGame) -> float:
         if end == start:
             return float(stacks.rewards.max())  # nothing is known about this arm
         past = stacks.rewards[start : start + max(int(n), 1)]
-        bounds = [past[-h:].mean() + level * spread / math.sqrt(min(h, past.size)) for h in _WINDOWS if h <= past.size]
+        bounds = [past[-h:].mean() + level * spread / math.sqrt(h) for h in _WINDOWS if h <= past.size]
         highest = max(highest, min(bounds, default=float(stacks.rewards.max())))
     return min(highest, float(stacks.rewards.max()))
 
