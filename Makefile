@@ -87,8 +87,8 @@ imports: $(READY)  ## Imports point one way
 # Kernels are tested twice, with and without the compiler. The rest is tested once, where it takes less time: examples of the
 # documentation and what starts many processes without, what plays whole reports with.
 ONLY_INTERPRETED := tests/adapters tests/benchmarks tests/service tests/store tests/tools \
-  $(addprefix tests/live/test_,arms.py bad_input.py decisions.py events.py history.py learner.py logs.py \
-  missing_zeros.py processes.py) $(addprefix tests/simulation/test_,comparisons.py result.py trajectory.py)
+  $(addprefix tests/live/test_,arms.py bad_input.py decisions.py events.py past_rewards.py learner.py reward_files.py \
+  missing_zeros.py locks.py) $(addprefix tests/simulation/test_,comparisons.py result.py trajectory.py)
 ONLY_COMPILED := tests/cli tests/datasets tests/display tests/docs tests/experiments tests/report tests/test_limit.py
 REPRESENTATIVE := tests/engines/test_threads.py tests/policies/test_equality.py tests/simulation/test_unchanged_games.py
 

@@ -15,7 +15,7 @@ from rotting.engines.compile import compiled_for
 from rotting.engines.entry_points import EntryPoint
 from rotting.engines.game import is_full, state_is_full
 from rotting.kernels.binding import bind, slot
-from rotting.kernels.nested import flatten, unflatten
+from rotting.kernels.nested_state import flatten, unflatten
 from rotting.kernels.policy_slots import choose, explain, update
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states

@@ -19,8 +19,8 @@ from docs.make_hull import filled
 from docs.make_policies import table
 from rotting.common.arrays import Floats
 from rotting.live.bandit import Bandit
-from rotting.live.processes import Guard
-from rotting.live.state import BanditState
+from rotting.live.bandit_state import BanditState
+from rotting.live.locks import Guard
 from rotting.registry import make
 
 PAGE = Path(__file__).parent / "guides" / "late-rewards.md"

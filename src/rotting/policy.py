@@ -16,7 +16,7 @@ from rotting.common.rules import Option, Rule, suggest
 from rotting.common.short_numbers import DIGITS, short, short_texts
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
 from rotting.kernels.binding import plain_function
-from rotting.kernels.refusals import check_arguments
+from rotting.kernels.code_checks import check_arguments
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ import pytest
 
 from rotting.engines.cuda_game import part_of, runs_axis
 from rotting.errors import EngineError, KernelError, MissingExtraError
-from rotting.kernels.nested import flatten, unflatten
+from rotting.kernels.nested_state import flatten, unflatten
 from rotting.policy import Policy
 from rotting.problems import FixedDelay
 from rotting.problems.noise import Noise

@@ -7,7 +7,7 @@ import pytest
 
 from rotting.engines.entry_points import EntryPoint, interpreted
 from rotting.errors import KernelError
-from rotting.kernels.nested import new_state
+from rotting.kernels.nested_state import new_state
 from rotting.registry import make
 from tests.helpers.bad_policy import Bad
 

@@ -13,7 +13,7 @@ import pytest
 import rotting
 from rotting import theory
 from rotting.engines import game
-from rotting.kernels.nested import flatten
+from rotting.kernels.nested_state import flatten
 from rotting.kernels.random_numbers import derive_key, reward_uniform, subkey
 from rotting.parts.tournament import MANY
 from rotting.policy import Policy

@@ -25,7 +25,7 @@ from rotting.engines import kernel_errors, threads
 from rotting.engines.game import mean_now
 from rotting.engines.task import Task
 from rotting.kernels.binding import digest
-from rotting.kernels.mistakes import is_own_work
+from rotting.kernels.readable_errors import is_own_work
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
 from rotting.live.noise_checks import check_noise

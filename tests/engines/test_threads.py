@@ -10,8 +10,8 @@ import pytest
 
 from rotting.common.progress import Progress
 from rotting.engines import threads
-from rotting.engines.draws import FamilyDraws
 from rotting.engines.extensions import Extensions
+from rotting.engines.family_draws import FamilyDraws
 from rotting.engines.game import CANCEL
 from rotting.engines.task import Chunk, Game, Setting, Task, cut
 from rotting.engines.threads import Threads

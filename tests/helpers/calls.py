@@ -4,8 +4,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from rotting.service.calls import ServiceMethods
 from rotting.service.client import RemoteBandit
+from rotting.service.client_methods import ServiceMethods
 from rotting.service.retries import Call
 
 create, bandits = ServiceMethods.create, ServiceMethods.bandits

@@ -29,7 +29,7 @@ from rotting.problems import (
 )
 from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noiseless
 from rotting.registry import list_policies
-from rotting.theory.lower import HardFamily
+from rotting.theory.lower_bounds import HardFamily
 from tests.conftest import INTERPRETED, STRESS
 from tests.reference.by_name import reference_of
 from tests.reference.policy import Policy as Reference

@@ -14,7 +14,7 @@ from rotting.live import policy_state as states
 from rotting.live.arms import Arms
 from rotting.live.bandit import Bandit
 from rotting.live.events import Event
-from rotting.live.processes import Guard
+from rotting.live.locks import Guard
 from rotting.parts.doubling import doubling
 from rotting.parts.tournament import MANY
 from rotting.policies.exp3 import Exp3

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rotting.errors import InvalidValueError
-from rotting.kernels.nested import flatten
+from rotting.kernels.nested_state import flatten
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.policy import Policy

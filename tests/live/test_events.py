@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rotting.errors import RottingError
 from rotting.live.bandit import Bandit
 from rotting.live.events import Event
-from rotting.live.processes import Guard
+from rotting.live.locks import Guard
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.helpers.games import learners

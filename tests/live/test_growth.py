@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rotting.common.arrays import Ints
-from rotting.kernels.nested import flatten
+from rotting.kernels.nested_state import flatten
 from rotting.kernels.random_numbers import uniform
 from rotting.live import learner as learners
 from rotting.live import policy_state as states

@@ -13,8 +13,8 @@ from rotting.errors import RewardsWarning
 from rotting.live.admitted_arms import AdmittedArms
 from rotting.live.bandit import Bandit
 from rotting.live.decisions import Decision
+from rotting.live.locks import Guard
 from rotting.live.pages import SortedSlots
-from rotting.live.processes import Guard
 from rotting.policy import Policy
 from rotting.registry import make
 

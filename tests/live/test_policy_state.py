@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rotting.errors import InvalidValueError
-from rotting.kernels.nested import flatten
+from rotting.kernels.nested_state import flatten
 from rotting.live import policy_state as states
 from rotting.policy import Policy
 from rotting.registry import make

@@ -7,10 +7,10 @@ import pytest
 
 from rotting.errors import InvalidValueError
 from rotting.live.bandit import Bandit
-from rotting.live.logs import rewards_of
+from rotting.live.bandit_state import BanditState
+from rotting.live.locks import Guard
 from rotting.live.policy_state import to_json
-from rotting.live.processes import Guard
-from rotting.live.state import BanditState
+from rotting.live.reward_files import rewards_of
 from rotting.policy import Policy
 from rotting.registry import make
 from rotting.store.durable import DurableBandit, open_in

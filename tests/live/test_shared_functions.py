@@ -10,7 +10,7 @@ import pytest
 
 import rotting
 from rotting.engines.tiers import CompileMode
-from rotting.kernels.nested import new_state
+from rotting.kernels.nested_state import new_state
 from rotting.live.shared_functions import shared
 from rotting.policy import Kernel, Policy
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotting.kernels.nested import flatten
+from rotting.kernels.nested_state import flatten
 from rotting.parts.noise_scale import (
     NoiseScale,
     forget_noise,

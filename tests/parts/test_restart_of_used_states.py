@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rotting.kernels.nested import flatten
+from rotting.kernels.nested_state import flatten
 from rotting.kernels.random_numbers import uniform
 from rotting.live import policy_state as states
 from rotting.parts.doubling import doubling

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rotting.engines.compile import compiled
 from rotting.kernels.binding import bind_all
-from rotting.kernels.nested import flatten
+from rotting.kernels.nested_state import flatten
 from rotting.live import policy_state as states
 from rotting.live.arms import Complement
 from rotting.live.bandit import Bandit

@@ -23,7 +23,7 @@ SCRIPT = textwrap.dedent("""
     import sys
     import numpy as np
     from tests.helpers.games import KEY, compiled_kernels
-    from rotting.kernels.nested import flatten
+    from rotting.kernels.nested_state import flatten
     from rotting.live import policy_state as states
     from rotting.registry import make
 

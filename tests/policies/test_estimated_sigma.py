@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from rotting import theory
 from rotting.common.rules import LARGEST
-from rotting.kernels.nested import flatten
+from rotting.kernels.nested_state import flatten
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
 from rotting.parts import noise_scale

@@ -15,7 +15,7 @@ import rotting
 from rotting.errors import StoreFullError
 from rotting.service.bandits import Bandits
 from rotting.service.committer import Committer
-from rotting.service.compiling import CompileReport
+from rotting.service.compile_report import CompileReport
 from rotting.store.host import Host
 from rotting.store.hosted import Hosted
 from rotting.store.sqlite import SQLiteStore

@@ -12,7 +12,7 @@ import pytest
 import rotting
 from rotting.live.bandit import Bandit
 from rotting.live.explanations import ArmExplanation
-from rotting.live.processes import Guard
+from rotting.live.locks import Guard
 from rotting.service import reward_buckets
 from rotting.service.reward_buckets import MAX_BUCKETS, RewardBuckets, RewardBucketsCache, is_worn
 from rotting.store.hosted import Batch

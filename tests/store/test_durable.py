@@ -21,7 +21,7 @@ from rotting import cli
 from rotting.errors import InvalidTypeError, InvalidValueError, RottingError, StoreFailedError, StoreFullError, StoreLockedError
 from rotting.live.bandit import Bandit
 from rotting.live.decisions import Decision
-from rotting.live.processes import Guard
+from rotting.live.locks import Guard
 from rotting.policy import Policy
 from rotting.store import limits
 from rotting.store.durable import DurableBandit, open_in

@@ -6,9 +6,9 @@ import pytest
 
 from rotting import theory
 from rotting.policies.ucb1 import UCB1
-from rotting.theory.hard import worst
-from rotting.theory.impossible import greedy_floor, unlearnable
-from rotting.theory.lower import HardFamily
+from rotting.theory.hard_instances import worst
+from rotting.theory.indistinguishable import greedy_floor, unlearnable
+from rotting.theory.lower_bounds import HardFamily
 
 
 def test_the_worst_of_sixteen_problems_in_a_hundred_runs() -> None:

@@ -7,7 +7,7 @@ from river.bandit.base import Policy as RiverBandit
 
 from rotting.common.rules import nonnegative_int
 from rotting.live.bandit import Bandit
-from rotting.live.state import check_learner
+from rotting.live.bandit_state import check_learner
 from rotting.policy import Policy
 
 

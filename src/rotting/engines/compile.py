@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 import numba
 
+from rotting.engines.code_cache import compiling, mark_kept
 from rotting.engines.entry_points import EntryPoint, code_mark
-from rotting.engines.kept_code import compiling, mark_kept
 from rotting.engines.kernel_errors import compile_error, no_number
 from rotting.engines.numba_internals import cache_index, entry_point, jit
 from rotting.errors import KernelError
 from rotting.kernels.binding import Rebuild, bound_functions, digest, plain_function, reached_functions, with_names
-from rotting.kernels.mistakes import with_readable_errors
+from rotting.kernels.readable_errors import with_readable_errors
 from rotting.policy import Policy
 from rotting.problems.noise import Noise
 

@@ -21,7 +21,7 @@ from rotting.engines.game import new_board
 from rotting.engines.task import Chunk, Game, Origin, Task, take
 from rotting.engines.threads import try_out
 from rotting.errors import EngineError
-from rotting.kernels.nested import flatten, new_state, unflatten
+from rotting.kernels.nested_state import flatten, new_state, unflatten
 from rotting.policy import small_capacity
 from rotting.problems.mean_table import Means
 

@@ -30,7 +30,7 @@ from rotting.engines.numba_internals import (
 )
 from rotting.errors import EngineError, MissingExtraError
 from rotting.kernels.binding import Rebuild, bound_functions, digest, plain_function, reached_functions, with_names
-from rotting.kernels.mistakes import is_own
+from rotting.kernels.readable_errors import is_own
 from rotting.policy import Policy
 
 cuda: Any = importlib.import_module("numba.cuda")  # by its name, under which the simulator replaces it

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.game import Board, is_cancelled, is_full, play, policy_parts
 from rotting.kernels.binding import NO_BINDINGS, Bindings, bind, slot
-from rotting.kernels.nested import is_nested
+from rotting.kernels.nested_state import is_nested
 from rotting.kernels.random_numbers import subkey
 from rotting.policy import Policy
 from rotting.problems.mean_table import Means

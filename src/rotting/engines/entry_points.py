@@ -16,8 +16,8 @@ import numpy as np
 
 from rotting.common.machine import this_machine
 from rotting.kernels.binding import digest, plain_function, reached_functions
-from rotting.kernels.mistakes import is_own, is_own_work, naming_owner, with_readable_errors
-from rotting.kernels.nested import classes, new_state
+from rotting.kernels.nested_state import classes, new_state
+from rotting.kernels.readable_errors import is_own, is_own_work, naming_owner, with_readable_errors
 from rotting.policy import Policy
 from rotting.problems.noise import Noise
 

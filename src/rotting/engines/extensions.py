@@ -22,7 +22,7 @@ from rotting.engines.game import (
     observe,
 )
 from rotting.kernels.binding import slot
-from rotting.kernels.nested import new_state
+from rotting.kernels.nested_state import new_state
 from rotting.kernels.policy_slots import update
 from rotting.kernels.random_numbers import reward_uniform
 from rotting.policy import Policy

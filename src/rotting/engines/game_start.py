@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rotting.common.progress import Progress
-from rotting.engines.background import Job, cancel, submit
+from rotting.engines.background_compiler import Job, cancel, submit
+from rotting.engines.code_cache import is_kept
 from rotting.engines.entry_points import EntryPoint
-from rotting.engines.kept_code import is_kept
 from rotting.engines.task import Game, Setting, Task
 from rotting.engines.tiers import CompileMode, check_mode, pickled
-from rotting.kernels.mistakes import is_own_work
+from rotting.kernels.readable_errors import is_own_work
 from rotting.policy import Policy
 
 Loop = Callable[..., None]

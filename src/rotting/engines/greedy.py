@@ -11,7 +11,7 @@ from rotting.engines.game import Board, count, mean_now, means_of_run, memory_of
 from rotting.engines.tiers import check_mode
 from rotting.kernels.binding import allocates_nothing, bind
 from rotting.kernels.exact_sums import add, difference
-from rotting.kernels.mistakes import is_own_work
+from rotting.kernels.readable_errors import is_own_work
 
 _FEW = 100_000  # means to look up, at most, without the compiler: some tenths of a second
 

@@ -15,9 +15,9 @@ from rotting.engines.game import CANCEL, check_arm_in_range, draw_checked, mean_
 from rotting.engines.task import Chunk, Task
 from rotting.errors import KernelError, KernelIndexError
 from rotting.kernels.binding import KernelFunction, reached_functions
-from rotting.kernels.mistakes import error_kind, frames_of, is_own, locate, owner_prefix, replay, suspects
+from rotting.kernels.code_checks import place
 from rotting.kernels.policy_slots import choose
-from rotting.kernels.refusals import place
+from rotting.kernels.readable_errors import error_kind, frames_of, is_own, locate, owner_prefix, replay, suspects
 from rotting.policy import Policy, Reason
 from rotting.problems.noise import Noise
 

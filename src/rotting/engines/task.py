@@ -23,7 +23,7 @@ from rotting.engines.extensions import NO_EXTENSIONS, ExtendedMeans, Extensions
 from rotting.engines.game import link, means_by_run, means_of_run, optimum_by_run, optimum_of_run
 from rotting.engines.round_record import RoundRecord, new_record, recording
 from rotting.kernels.binding import digest
-from rotting.kernels.mistakes import naming_owner
+from rotting.kernels.readable_errors import naming_owner
 from rotting.policy import Policy
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import Noise

@@ -21,7 +21,7 @@ from rotting.engines.kernel_errors import game_error
 from rotting.engines.task import Chunk, Game, Task
 from rotting.engines.tiers import CompileMode
 from rotting.errors import KernelError
-from rotting.kernels.mistakes import MISTAKES, is_own_work
+from rotting.kernels.readable_errors import MISTAKES, is_own_work
 
 _AHEAD = 8  # tasks queued for each worker, so that none waits for the next
 _SHOW_SECONDS = 0.1  # between two updates of the progress bar

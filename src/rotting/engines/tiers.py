@@ -15,9 +15,9 @@ from typing import Any, Literal, Self
 from weakref import WeakValueDictionary
 
 from rotting.common.rules import option
-from rotting.engines.background import Job, submit
+from rotting.engines.background_compiler import Job, submit
+from rotting.engines.code_cache import is_kept
 from rotting.engines.entry_points import EntryPoint, interpreted
-from rotting.engines.kept_code import is_kept
 
 CompileMode = Literal["auto", "now", "never"]
 MODES = ("auto", "now", "never")

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 import numpy as np
 
 from rotting.errors import InvalidValueError, KernelError, brief
-from rotting.kernels.refusals import check_arguments, check_code, check_global, instructions, line_of_global, place
+from rotting.kernels.code_checks import check_arguments, check_code, check_global, instructions, line_of_global, place
 
 P = ParamSpec("P")
 R = TypeVar("R")

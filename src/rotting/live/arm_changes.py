@@ -5,7 +5,7 @@ from typing import Literal
 from rotting.common.rules import Rule
 from rotting.errors import InvalidValueError
 from rotting.live.arms import MAX_PRIOR_WEIGHT, Arm, check_arm
-from rotting.live.view import BanditView
+from rotting.live.bandit_view import BanditView
 
 _WEIGHT = Rule(f"a whole number from 1 to {MAX_PRIOR_WEIGHT:,}", low=1, high=MAX_PRIOR_WEIGHT, whole=True)
 

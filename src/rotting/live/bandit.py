@@ -10,14 +10,14 @@ from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidTypeError, brief
 from rotting.live.arm_changes import ArmChanges
 from rotting.live.arms import Arm
+from rotting.live.bandit_state import MAX_PENDING, BanditState
+from rotting.live.bandit_view import BanditView
 from rotting.live.decisions import Decision, Outcome, id_of
 from rotting.live.durations import Duration, seconds_in
-from rotting.live.history import NumberRule, UnknownArms, match_arms, read
+from rotting.live.locks import Guard
 from rotting.live.pages import Page
-from rotting.live.processes import Guard
+from rotting.live.past_rewards import NumberRule, UnknownArms, match_arms, read
 from rotting.live.saved_state import restore
-from rotting.live.state import MAX_PENDING, BanditState
-from rotting.live.view import BanditView
 from rotting.policy import Policy
 
 # Calls `tuple.__new__` directly: half the time of calling the class.

@@ -18,10 +18,10 @@ from rotting.engines.entry_points import EntryPoint
 from rotting.engines.kernel_errors import check_choice, check_reason
 from rotting.errors import CheckError, InvalidTypeError, InvalidValueError, KernelError
 from rotting.kernels.binding import digest, plain_function, reached_functions
-from rotting.kernels.mistakes import naming_owner, with_readable_errors
-from rotting.kernels.nested import flatten
+from rotting.kernels.code_checks import place
+from rotting.kernels.nested_state import flatten
 from rotting.kernels.random_numbers import normal_quantile, uniform
-from rotting.kernels.refusals import place
+from rotting.kernels.readable_errors import naming_owner, with_readable_errors
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.learner import Learner

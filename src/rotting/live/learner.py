@@ -16,8 +16,8 @@ from rotting.engines.kernel_errors import check_choice, check_reason
 from rotting.engines.tiers import CompileMode, Functions, check_mode
 from rotting.errors import InvalidTypeError
 from rotting.kernels.binding import bind, slot
-from rotting.kernels.mistakes import is_own_work
 from rotting.kernels.policy_slots import choose, explain, update
+from rotting.kernels.readable_errors import is_own_work
 from rotting.live import policy_state as states
 from rotting.live.admitted_arms import AdmittedArms
 from rotting.live.shared_functions import shared

@@ -13,8 +13,8 @@ from rotting.engines.game import draw
 from rotting.engines.kernel_errors import compile_error
 from rotting.errors import CheckError, InvalidArgumentError, KernelError
 from rotting.kernels.binding import bind, digest
-from rotting.kernels.mistakes import naming_owner, with_readable_errors
 from rotting.kernels.random_numbers import derive_key
+from rotting.kernels.readable_errors import naming_owner, with_readable_errors
 from rotting.live.checks import require
 from rotting.problems.noise import Noise, check_kernel, from_json, no_noise
 

@@ -34,7 +34,7 @@ from rotting.engines.entry_points import EntryPoint
 from rotting.engines.tiers import CompileMode, Functions, check_mode
 from rotting.errors import KernelError
 from rotting.kernels.binding import bind
-from rotting.kernels.nested import new_state
+from rotting.kernels.nested_state import new_state
 from rotting.kernels.policy_slots import choose, explain
 from rotting.live.arms import NOTHING, Complement, HasSlots, to_slots
 from rotting.live.learner import Learner, SlotAndReason

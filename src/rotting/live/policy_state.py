@@ -1,8 +1,8 @@
 """Functions on the state of any policy: grow it, reset one arm, write it as JSON and read it back.
 
-A state is a NamedTuple of arrays, or of NamedTuples of arrays (`kernels/nested.py`). Calling `init` with other sizes shows
-which arrays have an axis of arms (always the first). A smaller state is the leading corner of a larger one, except for what is
-tuned to the number of arms (`Kernel.tune`). Nothing else needs to be known about the policy.
+A state is a NamedTuple of arrays, or of NamedTuples of arrays (`kernels/nested_state.py`). Calling `init` with other sizes
+shows which arrays have an axis of arms (always the first). A smaller state is the leading corner of a larger one, except for
+what is tuned to the number of arms (`Kernel.tune`). Nothing else needs to be known about the policy.
 """
 
 import base64
@@ -14,9 +14,9 @@ import numpy as np
 from rotting.common.arrays import Ints
 from rotting.engines.entry_points import EntryPoint
 from rotting.errors import InvalidValueError
-from rotting.kernels.mistakes import is_own_work, with_readable_errors
-from rotting.kernels.nested import flatten, unflatten
-from rotting.kernels.nested import new_state as new_state  # noqa: PLC0414 - part of this module's interface
+from rotting.kernels.nested_state import flatten, unflatten
+from rotting.kernels.nested_state import new_state as new_state  # noqa: PLC0414 - part of this module's interface
+from rotting.kernels.readable_errors import is_own_work, with_readable_errors
 from rotting.policy import Policy, small_capacity
 
 _MANY_ARMS = 1_000  # arms: with more, compiling the functions that add and remove arms pays

@@ -5,7 +5,7 @@ from typing import Generic, NamedTuple
 
 from rotting.common.arrays import Ints
 from rotting.live.arms import Arm, Complement
-from rotting.live.choosing import Chooser
+from rotting.live.chooser import Chooser
 from rotting.live.decisions import Decision
 from rotting.live.ledger import Entry
 from rotting.live.pages import Page

@@ -5,15 +5,15 @@ import json
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-from rotting.common.pieces import Pauses, text_of
+from rotting.common.pauses import Pauses, text_of
 from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidValueError
 from rotting.live import policy_state as states
 from rotting.live.arms import Arms, arm_to_json, restore_arm
+from rotting.live.bandit_state import BanditState, PendingRule, RewardWindow
 from rotting.live.learner import Learner
 from rotting.live.ledger import ClosedDecisions, Entry, Ledger, Orphans
 from rotting.live.missing_zeros import MissingZeros
-from rotting.live.state import BanditState, PendingRule, RewardWindow
 from rotting.registry import from_json as policy_from_json
 
 FORMAT, VERSION = "rotting-bandit", 5

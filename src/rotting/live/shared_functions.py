@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rotting.engines.tiers import CompileMode
-from rotting.kernels.mistakes import is_own_work
+from rotting.kernels.readable_errors import is_own_work
 from rotting.policy import Kernel, Policy
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from rotting.common.statistics import Interval, NoInterval
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.plots import plot_figure
 from rotting.display.tables import Column, FormattedTable
-from rotting.engines.draws import FamilyDraws
+from rotting.engines.family_draws import FamilyDraws
 from rotting.errors import InvalidTypeError
 from rotting.logs.diagnosis import Diagnosis, diagnose
 from rotting.logs.fit import FittedFamily, fit

@@ -11,7 +11,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, Rule, suggest
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
-from rotting.live.history import to_list
+from rotting.live.past_rewards import to_list
 
 _PROPENSITY = Rule("a probability above 0, at most 1", low=0.0, open_low=True, high=1.0)
 _TRUTHS = {"true": 1.0, "false": 0.0}

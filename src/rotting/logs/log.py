@@ -9,7 +9,7 @@ from rotting.common.arrays import Ints
 from rotting.common.html_parts import block
 from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidValueError
-from rotting.live.history import read_columns
+from rotting.live.past_rewards import read_columns
 from rotting.logs import columns as reading
 
 

@@ -11,8 +11,8 @@ from rotting.common.rules import nonnegative_int
 from rotting.common.statistics import t_critical
 from rotting.display.tables import Column, FormattedTable
 from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.live.bandit_state import check_learner
 from rotting.live.reward_rule import RewardRule
-from rotting.live.state import check_learner
 from rotting.logs.buckets import Buckets, EmptyBucket, buckets_of, draw_queues
 from rotting.logs.diagnosis import diagnose
 from rotting.logs.log import Log

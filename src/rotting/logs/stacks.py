@@ -15,7 +15,7 @@ from rotting.engines.compile import guarded_for
 from rotting.engines.entry_points import EntryPoint
 from rotting.engines.game import is_full, state_is_full
 from rotting.kernels.binding import bind
-from rotting.kernels.nested import new_state
+from rotting.kernels.nested_state import new_state
 from rotting.kernels.policy_slots import choose, update
 from rotting.kernels.random_numbers import derive_key
 from rotting.live.policy_state import first_capacity, grow

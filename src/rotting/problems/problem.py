@@ -14,11 +14,11 @@ from rotting.common.rules import LARGEST, nonnegative_int, positive_int
 from rotting.common.short_numbers import plural
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import digest, plain_function
-from rotting.kernels.refusals import check_arguments
+from rotting.kernels.code_checks import check_arguments
+from rotting.problems.arm_arguments import checked_arms, decays_of
 from rotting.problems.arms import Arm, Formula, Recovering, Rested, Restless, Tabulated, Visiting, check_size
 from rotting.problems.delays import Delay
 from rotting.problems.drawings import draw_means, drawn_means
-from rotting.problems.given_arms import checked_arms, decays_of
 from rotting.problems.mean_table import Means, Rise, arm_of, first_rise, join, lookup, mean_bounds
 from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel, no_noise
 

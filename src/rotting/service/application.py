@@ -21,7 +21,7 @@ from rotting.service.bandit_handlers import BanditHandlers
 from rotting.service.bandits import Bandits
 from rotting.service.broadcast import Broadcast
 from rotting.service.committer import Committer
-from rotting.service.compiling import CompileReport
+from rotting.service.compile_report import CompileReport
 from rotting.service.decision_handlers import DecisionHandlers
 from rotting.service.decoding import BodyDecoder, decode_query
 from rotting.service.event_stream import EventStreams

@@ -5,9 +5,9 @@ import ssl
 from typing import Any
 
 from rotting.service.address import Address
+from rotting.service.http1 import MalformedResponseError, ResponseReader, check_tunnel
 from rotting.service.pools import MAX_CONNECTIONS, IdleConnections, Progress, is_readable
 from rotting.service.retries import ClientResponse
-from rotting.service.wire import MalformedResponseError, ResponseReader, check_tunnel
 
 
 class AsyncioPool:

@@ -8,7 +8,7 @@ import msgspec
 
 from rotting import registry
 from rotting.errors import InvalidArgumentError, InvalidValueError
-from rotting.live.state import MAX_PENDING
+from rotting.live.bandit_state import MAX_PENDING
 from rotting.policy import Policy
 from rotting.service import messages as m
 from rotting.service.bandits import Bandits

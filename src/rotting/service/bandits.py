@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from rotting.errors import RottingError, StoreError
 from rotting.live.saved_state import StateParts
-from rotting.service.compiling import CompileReport
+from rotting.service.compile_report import CompileReport
 from rotting.service.problem_documents import broken_rule
 from rotting.service.workers import Workers
 from rotting.store.host import Host

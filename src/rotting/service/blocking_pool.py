@@ -6,9 +6,9 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from rotting.service.address import Address
+from rotting.service.http1 import ResponseReader, check_tunnel
 from rotting.service.pools import MAX_CONNECTIONS, IdleConnections, Progress, is_readable
 from rotting.service.retries import ClientResponse
-from rotting.service.wire import ResponseReader, check_tunnel
 
 _PART = 2**16  # bytes read at once
 _LONGEST = 1e6  # seconds; sockets refuse timeouts of a month

@@ -1,7 +1,7 @@
 """The bandits of a service, with the methods of `Bandit`, over HTTP: `Client` blocks, `AsyncClient` is awaited.
 
-`calls` makes requests and reads responses, and `retries` decides when to send a request again. This module waits, and sends
-the requests over the connections of a pool.
+`client_methods` makes requests and reads responses, and `retries` decides when to send a request again. This module waits, and
+sends the requests over the connections of a pool.
 """
 
 import asyncio
@@ -18,7 +18,8 @@ from rotting.service import retries
 from rotting.service.address import parse_address
 from rotting.service.asyncio_pool import AsyncioPool
 from rotting.service.blocking_pool import BlockingPool
-from rotting.service.calls import Awaited, BanditMethods, Blocking, ServiceMethods
+from rotting.service.client_methods import Awaited, BanditMethods, Blocking, ServiceMethods
+from rotting.service.http1 import MalformedResponseError, encode_request
 from rotting.service.pools import Pools, Progress
 from rotting.service.retries import (
     Call,
@@ -31,7 +32,6 @@ from rotting.service.retries import (
     Step,
     StepResult,
 )
-from rotting.service.wire import MalformedResponseError, encode_request
 
 T = TypeVar("T")
 Names = Iterable[str] | None

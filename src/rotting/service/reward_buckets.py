@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rotting.common.pieces import Pauses
+from rotting.common.pauses import Pauses
 from rotting.errors import InvalidValueError, StoreDamagedError
 from rotting.live.arms import restore_arm
 from rotting.live.decisions import Key

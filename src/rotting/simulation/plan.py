@@ -9,8 +9,8 @@ import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import RUNS, nonnegative_int, positive_int, suggest
-from rotting.engines.draws import FamilyDraws
 from rotting.engines.extensions import Extensions, extend_means
+from rotting.engines.family_draws import FamilyDraws
 from rotting.engines.greedy import greedy_rewards
 from rotting.engines.round_record import check_size
 from rotting.engines.task import Game, Setting, unsupported_feature

@@ -10,7 +10,7 @@ from rotting.engines.round_record import PLAYED, REASONS, check_size
 from rotting.engines.task import Chunk, Game, Task
 from rotting.engines.threads import Threads
 from rotting.errors import InvalidTypeError, KernelError
-from rotting.kernels.mistakes import is_own_work
+from rotting.kernels.readable_errors import is_own_work
 from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
 from rotting.simulation.plan import Simulation, plan

@@ -24,7 +24,7 @@ from rotting.store.protocol import Durability
 import apsw  # isort: skip - after `files`, which says what to install
 
 if TYPE_CHECKING:
-    from rotting.store.marks import MarkWriter
+    from rotting.store.high_water_mark import MarkWriter
 
 _SQLITE_ERRORS = (apsw.Error, UnicodeDecodeError)  # the second if text is damaged
 

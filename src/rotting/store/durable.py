@@ -10,11 +10,11 @@ from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidValueError, RottingError, StoreFailedError
 from rotting.live.arms import Arm, check_iterable, restore_arm
 from rotting.live.bandit import Bandit
+from rotting.live.bandit_state import BanditState, RewardWindow
+from rotting.live.bandit_view import BanditView
 from rotting.live.durations import Duration
-from rotting.live.processes import Guard
+from rotting.live.locks import Guard
 from rotting.live.saved_state import StateParts
-from rotting.live.state import BanditState, RewardWindow
-from rotting.live.view import BanditView
 from rotting.policy import Policy
 from rotting.store.protocol import Durability, Payload, Store
 from rotting.store.records import check_name

@@ -22,8 +22,8 @@ from rotting.common.rules import positive_int
 from rotting.engines.tiers import CompileMode
 from rotting.errors import RottingError, StoreError, StoreFailedError, StoreFullError
 from rotting.live.arms import restore_arm
+from rotting.live.bandit_state import BanditState, RewardWindow
 from rotting.live.saved_state import StateParts
-from rotting.live.state import BanditState, RewardWindow
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
 from rotting.store.event_reader import Contents

@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from rotting.live.bandit import Bandit
-from rotting.live.processes import Guard
+from rotting.live.locks import Guard
 from rotting.store.name_filter import NameFilter
 from rotting.store.protocol import Payload
 from rotting.store.restoring import Resumed

@@ -22,7 +22,7 @@ from rotting.store.files import (
     missing_file_error,
     sync_wal,
 )
-from rotting.store.marks import Mark, MarkProblem, MarkWriter, find_loss, read_mark, unusable_mark
+from rotting.store.high_water_mark import Mark, MarkProblem, MarkWriter, find_loss, read_mark, unusable_mark
 from rotting.store.records import digest
 
 import apsw  # isort: skip - after `files`, which says what to install

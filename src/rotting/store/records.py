@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from rotting.common.pieces import Pauses, text_of
+from rotting.common.pauses import Pauses, text_of
 from rotting.common.rules import nonnegative_int
 from rotting.errors import InvalidTypeError, InvalidValueError, brief
 from rotting.store.protocol import Payload

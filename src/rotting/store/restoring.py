@@ -6,9 +6,9 @@ from typing import NamedTuple
 from rotting.engines.tiers import CompileMode
 from rotting.errors import RottingError, StoreError
 from rotting.live.arms import restore_arm
+from rotting.live.bandit_state import BanditState
 from rotting.live.policy_state import arrays
 from rotting.live.saved_state import current_rule, restore
-from rotting.live.state import BanditState
 from rotting.registry import from_json as policy_from_json
 from rotting.store import limits
 from rotting.store.protocol import Payload, Store

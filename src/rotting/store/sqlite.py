@@ -1,8 +1,8 @@
 """A store in one SQLite file, with a write-ahead log (WAL) that is synchronised at every commit.
 
 While `songs.rot` is open, there are also `songs.rot-wal` and `songs.rot-shm`, which belong to SQLite; `songs.rot-lock`, an
-empty file that the writer locks; and `songs.rot-mark`, which records how many events were acknowledged (see `marks`). To copy a
-store while it is written to, see `backup`.
+empty file that the writer locks; and `songs.rot-mark`, which records how many events were acknowledged (see
+`high_water_mark`). To copy a store while it is written to, see `backup`.
 
 What is checked, and when:
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rotting.errors import RottingError, StoreDamagedError, brief
+from rotting.live.bandit_state import BanditState
 from rotting.live.saved_state import StateParts, restore
-from rotting.live.state import BanditState
 from rotting.store.protocol import Payload, Snapshot, Store, StoredEvent
 from rotting.store.records import event_in
 from rotting.store.restoring import UNREADABLE, initial_state

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from rotting.common.version import __version__
 from rotting.errors import KernelError
 from rotting.kernels.binding import digest
-from rotting.live.state import REVISION
+from rotting.live.bandit_state import REVISION
 from rotting.policy import Kernel, Policy
 from rotting.store.protocol import Payload, Store
 

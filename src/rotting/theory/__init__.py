@@ -29,10 +29,9 @@ from typing import TYPE_CHECKING
 
 from rotting.common.module_names import getattr_with_suggestions as _getattr_with_suggestions
 from rotting.theory.constants import Constants, RestedConstants, RestlessConstants, constants
-from rotting.theory.events import unfavourable
-from rotting.theory.hard import Worst, worst
+from rotting.theory.hard_instances import Worst, worst
 from rotting.theory.hull import hull
-from rotting.theory.impossible import (
+from rotting.theory.indistinguishable import (
     Unlearnable,
     greedy_floor,
     learner_floor,
@@ -40,10 +39,11 @@ from rotting.theory.impossible import (
     play_unlearnable,
     unlearnable,
 )
-from rotting.theory.lower import PIECEWISE_RATE, VARIATION_RATE, HardFamily, piecewise_lower, variation_lower
+from rotting.theory.lower_bounds import PIECEWISE_RATE, VARIATION_RATE, HardFamily, piecewise_lower, variation_lower
 from rotting.theory.theorems import THEOREMS, Bound, Bounds, Theorem, applicable, bounds, table, theoretical_policies
 from rotting.theory.tuning import constant, subgaussian_scale
-from rotting.theory.upper import (
+from rotting.theory.unfavourable_event import unfavourable
+from rotting.theory.upper_bounds import (
     piecewise_gap_dependent,
     piecewise_minimax,
     rested_gap_dependent,

@@ -18,7 +18,7 @@ from rotting.problems.problem import Problem
 from rotting.registry import make
 from rotting.theory.constants import SHOWN_PIECES, Constants, RestedConstants, RestlessConstants, constants
 from rotting.theory.tuning import RESTED, RESTLESS, THEORIES, why_no_bound, why_wrong_scale
-from rotting.theory.upper import (
+from rotting.theory.upper_bounds import (
     piecewise_gap_dependent,
     piecewise_minimax,
     rested_gap_dependent,

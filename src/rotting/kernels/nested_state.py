@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rotting.errors import KernelError
-from rotting.kernels.mistakes import naming_owner, with_readable_errors
+from rotting.kernels.readable_errors import naming_owner, with_readable_errors
 
 if TYPE_CHECKING:
     from rotting.policy import Policy

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rotting.engines.background import Background, Job
+from rotting.engines.background_compiler import Background, Job
 
 SECONDS = 60
 
@@ -84,7 +84,7 @@ LEAVE = """
 import os, pickle, sys, time
 from functools import partial
 from pathlib import Path
-from rotting.engines.background import submit
+from rotting.engines.background_compiler import submit
 code = f"import os, time; print(os.getpid(), file=open({sys.argv[1]!r}, 'w'), flush=True); time.sleep(600)"
 submit(pickle.dumps(partial(exec, code)))
 while not (Path(sys.argv[1]).exists() and Path(sys.argv[1]).read_text().strip()):

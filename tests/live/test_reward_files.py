@@ -13,7 +13,7 @@ import rotting
 from rotting import cli
 from rotting.errors import InvalidValueError, NotAStoreError, PathMissingError
 from rotting.live.bandit import Bandit
-from rotting.live.logs import rewards_of
+from rotting.live.reward_files import rewards_of
 from rotting.policy import Policy
 
 if TYPE_CHECKING:

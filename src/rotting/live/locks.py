@@ -14,10 +14,10 @@ from weakref import WeakSet
 
 from rotting.errors import StoreFailedError
 from rotting.live.arms import Arm
+from rotting.live.bandit_state import BanditState
 from rotting.live.decisions import Ids
 from rotting.live.durations import Clock, steady_clock
 from rotting.live.events import Listener
-from rotting.live.state import BanditState
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

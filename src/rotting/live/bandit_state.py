@@ -16,7 +16,7 @@ from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
 from rotting.live.arms import Arm, Arms, Complement, restore_arm
-from rotting.live.choosing import Chooser
+from rotting.live.chooser import Chooser
 from rotting.live.decisions import Key, Outcome
 from rotting.live.durations import Duration, seconds_in
 from rotting.live.events import Event, check_event, learned_many

@@ -10,7 +10,7 @@ from rotting.policy import Policy
 from rotting.problems import Problem
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate
-from rotting.theory.lower import HardFamily
+from rotting.theory.lower_bounds import HardFamily
 
 
 class Worst(NamedTuple):

@@ -9,7 +9,7 @@ import pytest
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled
 from rotting.errors import CheckError, KernelError
-from rotting.kernels.nested import classes, flatten, is_nested, unflatten
+from rotting.kernels.nested_state import classes, flatten, is_nested, unflatten
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rotting.engines.kept_code import compiling, is_kept, mark_kept
+from rotting.engines.code_cache import compiling, is_kept, mark_kept
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.live import events as event_module
 from rotting.live.bandit import Bandit
 from rotting.live.learner import Learner
-from rotting.live.processes import Guard
+from rotting.live.locks import Guard
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED

@@ -11,7 +11,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import Rule
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.live.arms import Arms, check_arm
-from rotting.live.logs import EXPORTED, Columns, arms_in_text, exported_rewards, read_file
+from rotting.live.reward_files import EXPORTED, Columns, arms_in_text, exported_rewards, read_file
 from rotting.policy import Policy
 
 UnknownArms = Literal["refuse", "add", "skip"]

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from rotting.live.view import BanditView
+from rotting.live.bandit_view import BanditView
 
 
 class CompileReport:

@@ -15,7 +15,7 @@ import pytest
 from rotting import cli
 from rotting.errors import StoreDamagedError
 from rotting.store.backup import backup
-from rotting.store.marks import Mark, MarkWriter, mark_path, read_mark
+from rotting.store.high_water_mark import Mark, MarkWriter, mark_path, read_mark
 from rotting.store.records import digest
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify

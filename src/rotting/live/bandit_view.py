@@ -14,8 +14,8 @@ from rotting.errors import InvalidValueError, RewardsWarning
 from rotting.live.arms import Arm, Complement, to_slots
 from rotting.live.decisions import Decision
 from rotting.live.explanations import ArmExplanation, Explanation
+from rotting.live.locks import Guard
 from rotting.live.preview import Preview
-from rotting.live.processes import Guard
 from rotting.live.reward_rule import RewardRule
 from rotting.live.saved_state import StateParts
 from rotting.policy import Policy

@@ -4,7 +4,7 @@ import pytest
 
 from rotting.live.bandit import Bandit
 from rotting.registry import make
-from rotting.service.compiling import CompileReport
+from rotting.service.compile_report import CompileReport
 
 
 def test_each_compiled_policy_is_reported_once() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotting.common import pieces
-from rotting.common.pieces import Pauses, text_of
+from rotting.common import pauses
+from rotting.common.pauses import Pauses, text_of
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -27,7 +27,7 @@ def test_the_pieces_of_a_text_are_the_text(value: Any, long: str, many: list[int
     for each in (value, [value, long], {"value": value, "long": long, "many": many}):
         found = list(text_of(each, lambda: None, encode))
         assert "".join(found) == encode(each)
-    assert max(map(len, text_of(long, lambda: None, encode))) <= 12 * pieces._CHARACTERS_AT_ONCE
+    assert max(map(len, text_of(long, lambda: None, encode))) <= 12 * pauses._CHARACTERS_AT_ONCE
 
 
 class Clock:
@@ -87,4 +87,4 @@ def test_who_works_beside_busy_threads_comes_back_rarely(monkeypatch: pytest.Mon
     for _ in range(10_000):
         clock.pass_by(5e-6)
         pause()
-    assert clock.slept[-1] == pieces._REST  # nobody is busy any more
+    assert clock.slept[-1] == pauses._REST  # nobody is busy any more

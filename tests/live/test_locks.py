@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from rotting.errors import RottingError, StoreFailedError
-from rotting.live import processes, saved_state
+from rotting.live import locks, saved_state
 from rotting.live.bandit import Bandit
 from rotting.live.learner import Learner
+from rotting.live.locks import Guard
 from rotting.live.pending_decisions import PendingDecisions
-from rotting.live.processes import Guard
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.helpers.games import learners
@@ -105,7 +105,7 @@ def test_a_fork_waits_for_a_change_and_the_child_is_consistent() -> None:
 @forking
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_child_forked_during_a_change_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_PATIENCE", 0.01)
+    monkeypatch.setattr(locks, "_PATIENCE", 0.01)
     bandit = Bandit(make("ucb1"), arms=["a"])
     held, done = threading.Event(), threading.Event()
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from rotting.errors import KernelError, KernelIndexError
 from rotting.kernels.binding import KernelFunction, reached_functions
-from rotting.kernels.refusals import place
+from rotting.kernels.code_checks import place
 
 MISTAKES = (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError)
 """The errors that a mistake in a kernel raises."""

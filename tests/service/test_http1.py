@@ -2,9 +2,9 @@
 
 import pytest
 
-from rotting.service import retries, wire
+from rotting.service import http1, retries
+from rotting.service.http1 import MalformedResponseError, ResponseReader, encode_request
 from rotting.service.retries import ClientRequest, ClientResponse
-from rotting.service.wire import MalformedResponseError, ResponseReader, encode_request
 
 OK = b"HTTP/1.1 200 OK\r\n"
 INTERIM = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
@@ -103,12 +103,12 @@ def test_a_malformed_response_is_refused_however_its_bytes_arrive(data: bytes) -
 
 @pytest.mark.parametrize("data", [b"X: y\r\n", b"y"])
 def test_headers_without_end_are_not_read_to_their_end(data: bytes) -> None:
-    with pytest.raises(MalformedResponseError, match=f"more than {wire.MAX_HEAD} bytes$"):
-        read(OK + b"X: " + data * wire.MAX_HEAD, at_once=1_000)
+    with pytest.raises(MalformedResponseError, match=f"more than {http1.MAX_HEAD} bytes$"):
+        read(OK + b"X: " + data * http1.MAX_HEAD, at_once=1_000)
 
 
 def test_1xx_responses_without_end_are_not_read_to_their_end() -> None:
-    with pytest.raises(MalformedResponseError, match=f"more than {wire.MAX_HEAD} bytes$"):
+    with pytest.raises(MalformedResponseError, match=f"more than {http1.MAX_HEAD} bytes$"):
         read(b"HTTP/1.1 100 Continue\r\n\r\n" * 10_000)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rotting
-from rotting.engines.draws import FamilyDraws
+from rotting.engines.family_draws import FamilyDraws
 from rotting.problems import Abrupt, DirichletDecay, Problem, ProblemFamily, RandomBreakpoints, ReflectedWalk, Rested, Sum
 from rotting.problems.families import TableFamily, family_key
 from rotting.problems.noise import Gaussian, Noiseless
