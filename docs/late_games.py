@@ -1,7 +1,7 @@
 """The games of docs/delays.md as one compiled loop: what a `Bandit` does with late and lost rewards, much faster.
 
-The functions of the policy are its own, and the rule for pending decisions is that of `rotting.live.pending_decisions`. What
-the bandit keeps in its ledger is kept in arrays here. That every choice is the same is tested.
+The functions of the policy are its own, and the rule for pending decisions is that of `rotting.live.pending_rule`. What the
+bandit keeps in its ledger is kept in arrays here. That every choice is the same is tested.
 """
 
 import functools
@@ -20,14 +20,8 @@ from rotting.kernels.policy_slots import choose, explain, update
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.live.learner import FIRST_CAPACITY, Learner
-from rotting.live.pending_decisions import (
-    Counts,
-    PendingDecisions,
-    choose_and_compete,
-    fewest_pending,
-    shrinks_width,
-    split_waiting,
-)
+from rotting.live.pending_decisions import PendingDecisions
+from rotting.live.pending_rule import Counts, choose_and_compete, fewest_pending, shrinks_width, split_waiting
 from rotting.policy import Kernel, Policy
 
 

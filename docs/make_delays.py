@@ -24,7 +24,7 @@ from rotting.display.pictures import picture_bytes
 from rotting.display.plots import draw_figure
 from rotting.kernels.binding import digest, plain_function
 from rotting.live.bandit import Bandit
-from rotting.live.pending_decisions import shrinks_width
+from rotting.live.pending_rule import shrinks_width
 from rotting.policy import Policy
 from rotting.registry import make
 

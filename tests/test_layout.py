@@ -37,6 +37,8 @@ TESTED_WITH = {
     "live/explanations.py": "live/test_bandit.py",
     "live/arm_changes.py": "live/test_arms.py",
     "live/reward_rule.py": "live/test_bad_input.py",
+    "live/compiled_pending_rule.py": "live/test_pending_decisions.py",
+    "live/pending_rule.py": "live/test_pending_decisions.py",
     "live/bandit_state.py": "live/test_events.py",
     "live/bandit_view.py": "live/test_bandit.py",
     "service/bandit_handlers.py": "service/test_application.py",

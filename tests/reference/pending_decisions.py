@@ -1,4 +1,4 @@
-"""The rule for decisions under way, arm by arm and word by word: what `rotting.live.pending_decisions` is compared with."""
+"""The rule for decisions under way, arm by arm and word by word: what `rotting.live.pending_rule` is compared with."""
 
 import math
 from collections.abc import Sequence

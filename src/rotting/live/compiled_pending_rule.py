@@ -1,0 +1,74 @@
+"""The functions of `rotting.live.pending_rule` as Python calls them: interpreted until their machine code is ready."""
+
+from collections.abc import Callable
+from functools import cache, partial
+
+import numpy as np
+
+from rotting.engines.entry_points import EntryPoint
+from rotting.engines.tiers import CompileMode, Functions, check_mode
+from rotting.kernels.binding import bind
+from rotting.kernels.nested_state import new_state
+from rotting.kernels.policy_slots import choose, explain
+from rotting.live import pending_rule
+from rotting.live.learner import Learner, SlotAndReason
+from rotting.live.pending_rule import Counts
+from rotting.live.shared_functions import shared
+from rotting.policy import Policy
+
+# Examples of arguments, for their types.
+_ARMS = np.zeros(1, np.int64)
+_COUNTS = Counts(_ARMS, _ARMS)
+
+
+class ForAllPolicies(Functions):
+    """The functions that are the same for all policies."""
+
+    split_waiting: Callable[..., int]
+    fewest_pending: Callable[..., int]
+
+
+class Compete(Functions):
+    """`compete` for one policy."""
+
+    compete: Callable[..., tuple[int, float]]
+
+
+class ChooseAndCompete(Functions):
+    """`choose_and_compete` for one policy."""
+
+    choose_and_compete: Callable[..., SlotAndReason]
+
+
+@cache
+def functions_for_all(mode: CompileMode) -> ForAllPolicies:
+    """Return the functions that are the same for all policies."""
+    entries = {
+        "split_waiting": EntryPoint(pending_rule.split_waiting, None, (_COUNTS, _ARMS, True, True, _ARMS)),
+        "fewest_pending": EntryPoint(pending_rule.fewest_pending, None, (_COUNTS, _ARMS)),
+    }
+    return ForAllPolicies.of(entries, partial(functions_for_all, "now"), mode)
+
+
+def _make_compete(policy: Policy, mode: CompileMode) -> Compete:
+    bound = bind(pending_rule.compete, {explain: policy.kernel.explain})
+    state = new_state(policy, 1, 1)  # of the types of every state of the policy
+    entry = EntryPoint(bound, policy, (policy.params, state, 1, _ARMS, _COUNTS, 0, _ARMS), allocates=True)
+    return Compete.of({"compete": entry}, partial(_make_compete, policy, "now"), mode)
+
+
+def _make_choose_and_compete(policy: Policy, mode: CompileMode) -> ChooseAndCompete:
+    bound = bind(pending_rule.choose_and_compete, {choose: policy.kernel.choose, explain: policy.kernel.explain})
+    state = new_state(policy, 1, 1)  # of the types of every state of the policy
+    entry = EntryPoint(bound, policy, (policy.params, state, 1, 1, _ARMS, _COUNTS, True, _ARMS))
+    return ChooseAndCompete.of({"choose_and_compete": entry}, partial(_make_choose_and_compete, policy, "now"), mode)
+
+
+def compete_for(learner: Learner) -> Compete:
+    """Return `compete` for the policy of a learner, which has an index."""
+    return shared(learner.policy, learner.state, check_mode(learner.compile), _make_compete)
+
+
+def choose_and_compete_for(learner: Learner) -> ChooseAndCompete:
+    """Return `choose_and_compete` for the policy of a learner, which has an index."""
+    return shared(learner.policy, learner.state, check_mode(learner.compile), _make_choose_and_compete)
