@@ -13,7 +13,8 @@ from rotting.errors import CheckError, KernelError
 from rotting.kernels.random_numbers import uniform
 from rotting.live import checks, learner
 from rotting.live.bandit import Bandit
-from rotting.live.checks import _ROUNDS, _check_mask, _game, check_policy
+from rotting.live.checked_games import ROUNDS, play_game
+from rotting.live.checks import _check_mask, check_policy
 from rotting.parts.noise_scale import NoiseScale
 from rotting.policies import ucb1
 from rotting.policies.ad_switch import AdSwitch
@@ -97,14 +98,14 @@ def test_a_policy_with_arms_missing_is_paid_in_the_unit_interval() -> None:
         ucb1.update(p, s, t, arm, reward)
 
     _check_mask(broken(update=update))
-    assert len(paid) == _ROUNDS
+    assert len(paid) == ROUNDS
     assert (min(paid), max(paid)) == (0.0, 1.0)
 
 
 def test_a_policy_that_sees_the_means_is_shown_those_of_the_next_pulls() -> None:
     table = np.array([[0.5, 0.25, 0.0], [1.0, 0.25, 0.0]])
     policy = GreedyOracle()
-    assert _game(policy, policy.kernel.choose, policy.kernel.update, table, 3)[0] == [1, 0, 0]
+    assert play_game(policy, policy.kernel.choose, policy.kernel.update, table, 3)[0] == [1, 0, 0]
 
 
 def outside(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
@@ -374,7 +375,7 @@ def test_policies_are_values() -> None:
     assert len({policy, type(policy)(1), type(policy)(sigma=2)}) == 2
 
 
-WHEN = 2 * _ROUNDS + 21  # the check removes an arm after twenty rounds of its last part
+WHEN = 2 * ROUNDS + 21  # the check removes an arm after twenty rounds of its last part
 
 
 def once(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
@@ -418,9 +419,9 @@ def test_propensities_must_be_right_for_every_arm() -> None:
 
 
 def test_a_policy_tuned_for_just_the_rounds_of_the_check_is_checked() -> None:
-    check_policy(AdSwitch(horizon=3 * _ROUNDS))
+    check_policy(AdSwitch(horizon=3 * ROUNDS))
     with pytest.raises(ValueError, match=r"policy must be tuned for at least 180 rounds to be checked, got AdSwitch"):
-        check_policy(AdSwitch(horizon=3 * _ROUNDS - 1))
+        check_policy(AdSwitch(horizon=3 * ROUNDS - 1))
 
 
 def test_a_compiler_that_leaves_another_state_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from rotting.errors import CheckError, InvalidArgumentError, KernelError
 from rotting.kernels.binding import bind, digest
 from rotting.kernels.random_numbers import derive_key
 from rotting.kernels.readable_errors import naming_owner, with_readable_errors
-from rotting.live.checks import require
+from rotting.live.checked_games import require
 from rotting.problems.noise import Noise, check_kernel, from_json, no_noise
 
 _MEANS = (-2.5, 0.3, 0.8, 4.0)
