@@ -92,7 +92,7 @@ class EffWindows(AllWindows):
 
 
 def tightest_bound(s: AllWindows) -> int:
-    """RAW-UCB's choice."""
+    """Return the arm that RAW-UCB pulls."""
     fresh = np.flatnonzero(s.pulls == 0)
     if fresh.size:
         return int(fresh[0])
@@ -100,7 +100,7 @@ def tightest_bound(s: AllWindows) -> int:
 
 
 def expanding_filter(s: AllWindows) -> int:
-    """FEWA's choice."""
+    """Return the arm that FEWA pulls."""
     fresh = np.flatnonzero(s.pulls == 0)
     if fresh.size:
         return int(fresh[0])
@@ -120,33 +120,25 @@ def expanding_filter(s: AllWindows) -> int:
 class RAWUCB(AllWindows):
     """RAW-UCB."""
 
-    def choice(self) -> int:
-        """Return the arm to pull."""
-        return tightest_bound(self)
+    choice = tightest_bound
 
 
 class EffRAWUCB(EffWindows):
     """EFF-RAW-UCB."""
 
-    def choice(self) -> int:
-        """Return the arm to pull."""
-        return tightest_bound(self)
+    choice = tightest_bound
 
 
 class FEWA(AllWindows):
     """FEWA."""
 
-    def choice(self) -> int:
-        """Return the arm to pull."""
-        return expanding_filter(self)
+    choice = expanding_filter
 
 
 class EffFEWA(EffWindows):
     """EFF-FEWA."""
 
-    def choice(self) -> int:
-        """Return the arm to pull."""
-        return expanding_filter(self)
+    choice = expanding_filter
 
 
 Peer = RAWUCB | EffRAWUCB | FEWA | EffFEWA

@@ -1,6 +1,5 @@
 """A problem in Gymnasium: its contract, and the games of `simulate`."""
 
-import builtins
 import copy
 import sys
 from typing import Any
@@ -13,6 +12,7 @@ from rotting import errors
 from rotting.adapters import Environment
 from rotting.problems import Abrupt, Exponential, Linear, Problem, Product, Recovering, Rested, Restless, Visiting
 from rotting.problems.noise import Bernoulli, Beta, ByArm, Gaussian, Noise, Poisson
+from tests.helpers.missing_tools import hide_package
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -153,16 +153,9 @@ def test_bad_input_is_refused(arguments: Any, message: str) -> None:
 
 @pytest.mark.parametrize(("name", "package"), [("Environment", "gymnasium"), ("RiverPolicy", "river")])
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, name: str, package: str) -> None:
-    real = builtins.__import__
-
-    def without(wanted: str, *args: Any, **kwargs: Any) -> Any:
-        if wanted.partition(".")[0] == package:
-            raise ModuleNotFoundError(wanted, name=package)
-        return real(wanted, *args, **kwargs)
-
     home = {"Environment": "environment", "RiverPolicy": "river_policy"}[name]
     monkeypatch.delitem(sys.modules, f"rotting.adapters.{home}", raising=False)
-    monkeypatch.setattr(builtins, "__import__", without)
+    hide_package(monkeypatch, package)
     with pytest.raises(
         errors.MissingExtraError, match=rf"{name} needs {package.capitalize()}: pip install 'rotting\[{package}\]'"
     ):

@@ -7,6 +7,7 @@ import pytest
 import rotting
 from rotting import cli
 from rotting.cli import command_line
+from tests.helpers.command import assert_refused_in_one_line
 
 
 @pytest.fixture
@@ -38,12 +39,7 @@ def test_a_copy_verifies_and_goes_on(played: str, capsys: pytest.CaptureFixture[
 )
 def test_bad_input_gets_one_line(played: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = {each.name for each in Path().iterdir()}
-    assert cli.main(["backup", *arguments]) == command_line.REFUSED
-    out, err = capsys.readouterr()
-    assert not out
-    assert err.startswith("rotting: error: ")
-    assert message in err
-    assert err.count("\n") == 1
+    assert_refused_in_one_line(["backup", *arguments], message, capsys)
     assert {each.name for each in Path().iterdir()} == before
 
 

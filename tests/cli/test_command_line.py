@@ -11,7 +11,7 @@ import pytest
 from rotting import cli
 from rotting.cli import command_line
 from rotting.common.version import __version__
-from tests.helpers.command import SIMULATE, SMALL, run_command
+from tests.helpers.command import SIMULATE, SMALL, assert_refused_in_one_line, run_command
 
 POLICY = ("simulate", "--policy")
 
@@ -76,13 +76,7 @@ def test_bad_input_gets_one_line_and_writes_nothing(
     pytest.importorskip("matplotlib")
     Path("taken").mkdir()
     Path("taken/file").touch()
-    assert cli.main(arguments) == command_line.REFUSED
-    out, err = capsys.readouterr()
-    assert not out
-    assert err.startswith("rotting: error: ")
-    assert err.endswith("\n")
-    assert err.count("\n") == 1
-    assert message in err
+    assert_refused_in_one_line(arguments, message, capsys)
     assert sorted(map(str, Path().rglob("*"))) == ["taken", "taken/file"]
 
 

@@ -10,7 +10,7 @@ import rotting
 from rotting import cli
 from rotting.cli import command_line
 from rotting.store.sqlite import SQLiteStore
-from tests.helpers.command import parse_strict_json, run_command
+from tests.helpers.command import assert_refused_in_one_line, parse_strict_json, run_command
 
 EVENTS: list[tuple[str, dict[str, Any]]] = [
     ("songs", {"event": "decided", "id": "x1", "arm": "jazz", "round": 1, "propensity": 0.1 + 0.2}),
@@ -147,12 +147,7 @@ def test_a_store_that_is_too_damaged_to_be_opened_failed(played: str, capsys: py
 )
 def test_bad_input_gets_one_line(store: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = Path(store).read_bytes()
-    assert cli.main(["log", *arguments]) == command_line.REFUSED
-    out, err = capsys.readouterr()
-    assert not out
-    assert err.startswith("rotting: error: ")
-    assert message in err
-    assert err.count("\n") == 1
+    assert_refused_in_one_line(["log", *arguments], message, capsys)
     assert Path(store).read_bytes() == before
 
 

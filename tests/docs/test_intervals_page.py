@@ -24,6 +24,7 @@ from rotting.experiments import (
 )
 from rotting.simulation.comparisons import mean_ratio
 from tests.helpers.tiny_experiments import tiny_night
+from tests.simulation.test_comparisons import resampled_distances
 
 PAGE = maker.PAGE.read_text("utf-8")
 STALE = "docs/intervals.md is stale: run `make intervals` and commit it"
@@ -179,12 +180,7 @@ def test_the_means_of_other_methods_are_those_of_their_definition() -> None:
         return float(np.log(u.mean(axis=1) / v.mean(axis=1)).mean()), float(influence.std(ddof=1) / math.sqrt(30))
 
     estimate, error = log_and_error(upper, lower)
-    far = []
-    for times in np.concatenate(list(resamples(30))).astype(int):
-        drawn = np.repeat(np.arange(30), times)
-        log, own = log_and_error(upper[:, drawn], lower[:, drawn])
-        far.append(abs(log - estimate) / own)
-    half = sorted(far)[949] * error
+    half = resampled_distances(upper, lower, log_and_error)[949] * error
     expected = [math.exp(each) for each in (estimate, estimate - half, estimate + half)]
     assert maker.studentised_means(upper, lower) == pytest.approx(expected, rel=1e-9)
     others = maker.methods("mean_ratio")

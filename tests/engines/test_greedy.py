@@ -6,20 +6,9 @@ import pytest
 import rotting
 from rotting.engines.extensions import Extensions, extend_means
 from rotting.engines.greedy import greedy_rewards
-from rotting.problems import (
-    Abrupt,
-    Constant,
-    Linear,
-    Problem,
-    Product,
-    Recovering,
-    Rested,
-    Restless,
-    Sum,
-    Visiting,
-    oracle,
-    two_arms,
-)
+from rotting.problems import Problem, oracle, two_arms
+from rotting.problems.arms import Product, Recovering, Rested, Restless, Sum, Visiting
+from rotting.problems.decays import Abrupt, Constant, Linear
 
 PROBLEMS = [
     two_arms(L=1.0, horizon=60),

@@ -20,7 +20,7 @@ from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 from tests.helpers import games
-from tests.helpers.tiny_experiments import play_prepared, time_prepared
+from tests.helpers.tiny_experiments import time_prepared
 from tests.reference.hull import vertices
 
 SHORT, LONG = (20, 60) if INTERPRETED else (100, 400)
@@ -31,11 +31,6 @@ RISES = 700  # pulls, of which each pays less than the one before: as many verti
 @pytest.fixture(scope="module")
 def prepared() -> Prepared:
     return time_prepared(experiment.prepare(SMALL, 1, progress=False))
-
-
-@pytest.fixture(scope="module")
-def played(prepared: Prepared) -> dict[str, Result]:
-    return play_prepared(prepared)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,6 @@ from rotting.report.claims import Claim, Verdict
 from rotting.report.model import Findings
 from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
-from tests.helpers.tiny_experiments import play_prepared
 
 SMALL = replace(
     experiment.SIZES["quick"],
@@ -33,11 +32,6 @@ SMALL = replace(
 @pytest.fixture(scope="module")
 def prepared() -> Prepared:
     return experiment.prepare(SMALL, 1, progress=False)
-
-
-@pytest.fixture(scope="module")
-def played(prepared: Prepared) -> dict[str, Result]:
-    return play_prepared(prepared)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,13 @@
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
+
+import pytest
+
+from rotting import cli
+from rotting.cli import command_line
 
 SMALL = ("--horizon", "60", "--runs", "3")
 
@@ -20,3 +26,14 @@ def parse_strict_json(text: str) -> Any:
 def run_command(*arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "rotting", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
+
+
+def assert_refused_in_one_line(arguments: Sequence[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Run the command in this process: it must print an error of one line, with this message in it, and nothing else."""
+    assert cli.main(arguments) == command_line.REFUSED
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.startswith("rotting: error: ")
+    assert message in err
+    assert err.endswith("\n")
+    assert err.count("\n") == 1

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rotting.common.arrays import Ints
@@ -30,7 +31,7 @@ from rotting.problems import (
 from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noiseless
 from rotting.registry import list_policies
 from rotting.theory.lower_bounds import HardFamily
-from tests.conftest import INTERPRETED, STRESS
+from tests.conftest import FEW, INTERPRETED, STRESS
 from tests.reference.by_name import reference_of
 from tests.reference.policy import Policy as Reference
 
@@ -172,17 +173,23 @@ def play(
 ODD_SIZES = [(1, 40), (5, 3), (7, 7), (2, 1)]  # arms and rounds
 
 
-def assert_equals_reference_on_tables(policy: Policy, rounds: int) -> None:
-    """Assert that a policy and its reference make the same choices, on every kind of table with three arms."""
+def assert_equals_reference(policy: Policy, rounds: int, odd: str = "noise") -> None:
+    """Assert that a policy and its reference make the same choices.
+
+    They play every kind of table with three arms, and those of the kind `odd` with one arm, or fewer rounds than arms.
+    """
     for name, table in tables(3, rounds).items():
         assert play(policy, table.tolist(), rounds) == play_naive(policy, table.tolist(), rounds), name
+    for n_arms, few in ODD_SIZES:
+        rows = tables(n_arms, few)[odd].tolist()
+        assert play(policy, rows, few) == play_naive(policy, rows, few), (n_arms, few)
 
 
-def assert_equals_reference_on_odd_sizes(policy: Policy, name: str = "noise") -> None:
-    """Assert that a policy and its reference make the same choices where there is one arm, or fewer rounds than arms."""
-    for n_arms, rounds in ODD_SIZES:
-        table = tables(n_arms, rounds)[name].tolist()
-        assert play(policy, table, rounds) == play_naive(policy, table, rounds), (n_arms, rounds)
+def assert_equals_reference_while_arms_change(policy: Policy, rounds: int, *names: str) -> None:
+    """Assert that a policy and its reference make the same choices among four arms that come and go."""
+    for name in names:
+        table = tables(4, rounds)[name].tolist()
+        assert play(policy, table, rounds, available=changing_arms) == play_naive(policy, table, rounds, changing_arms), name
 
 
 def changing_arms(t: int) -> list[int]:
@@ -198,6 +205,17 @@ def tied_tables(draw: st.DrawFn, rounds: int) -> list[list[float]]:
     offset = draw(st.sampled_from([0.0, 1e6, -1e9]))
     rows = draw(st.lists(st.lists(values, min_size=rounds, max_size=rounds), min_size=n_arms, max_size=n_arms))
     return [[offset + x for x in row] for row in rows]
+
+
+def assert_equals_reference_on_ties(policy: Policy, rounds: int) -> None:
+    """Assert that a policy and its reference make the same choices on tables full of ties."""
+
+    @settings(max_examples=FEW)
+    @given(tied_tables(rounds))
+    def check(table: list[list[float]]) -> None:
+        assert play(policy, table, rounds) == play_naive(policy, table, rounds)
+
+    check()
 
 
 def tables(n_arms: int, horizon: int) -> dict[str, np.ndarray]:

@@ -1,38 +1,25 @@
 """Games that every engine plays alike: every policy, every noise, arms of both clocks."""
 
+import rotting
 from rotting.policy import Policy
 from rotting.problems import Abrupt, Linear, Problem, Rested, Restless
-from rotting.problems.noise import (
-    Bernoulli,
-    Beta,
-    Binomial,
-    ByArm,
-    Contaminated,
-    Gaussian,
-    Laplace,
-    LogNormal,
-    Noise,
-    Noiseless,
-    Poisson,
-    Resampled,
-    Student,
-)
+from rotting.problems.noise import Noise
 from rotting.registry import list_policies
 
 NOISES: tuple[Noise, ...] = (
-    Gaussian(0.5),
-    Bernoulli(),
-    Binomial(7),
-    Beta(4.0),
-    Poisson(),
-    Noiseless(),
-    Laplace(0.5),
-    Student(3.0),
-    LogNormal(0.5),
-    Contaminated(0.5, share=0.2),
-    Resampled([-0.5, -0.25, 0.75]),
-    ByArm([Gaussian(0.1), Gaussian(0.2), Gaussian(0.4), Gaussian(0.8)]),
-    ByArm([Student(3.0), Student(4.0), Student(5.0), Student(6.0)]),
+    rotting.Gaussian(0.5),
+    rotting.Bernoulli(),
+    rotting.Binomial(7),
+    rotting.Beta(4.0),
+    rotting.Poisson(),
+    rotting.Noiseless(),
+    rotting.Laplace(0.5),
+    rotting.Student(3.0),
+    rotting.LogNormal(0.5),
+    rotting.Contaminated(0.5, share=0.2),
+    rotting.Resampled([-0.5, -0.25, 0.75]),
+    rotting.ByArm([rotting.Gaussian(0.1), rotting.Gaussian(0.2), rotting.Gaussian(0.4), rotting.Gaussian(0.8)]),
+    rotting.ByArm([rotting.Student(3.0), rotting.Student(4.0), rotting.Student(5.0), rotting.Student(6.0)]),
 )
 
 
@@ -47,7 +34,7 @@ def problem(noise: Noise) -> Problem:
     return Problem(arms, noise=noise)
 
 
-PROBLEM = problem(Gaussian(0.5))
+PROBLEM = problem(rotting.Gaussian(0.5))
 
 
 def players(horizon: int) -> list[Policy]:

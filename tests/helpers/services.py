@@ -99,6 +99,27 @@ class Running:
             return found
 
 
+class SimultaneousRequests:
+    """The same request from several clients at once; `statuses` are those of the responses so far."""
+
+    def __init__(self, service: Running, number: int, method: str, path: str, body: Any = None) -> None:
+        self.statuses: list[int] = []
+
+        def send() -> None:
+            client = Client(service.port)
+            self.statuses.append(client(method, path, body).status)
+            client.close()
+
+        self._threads = [threading.Thread(target=send) for _ in range(number)]
+        for thread in self._threads:
+            thread.start()
+
+    def join(self) -> None:
+        """Wait for all responses."""
+        for thread in self._threads:
+            thread.join()
+
+
 @contextmanager
 def running(path: Path, **settings: Any) -> Iterator[Running]:
     """Run a service on a store."""

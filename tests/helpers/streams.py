@@ -1,6 +1,13 @@
 """Long streams of rewards of every kind, and the rounds at which they are looked at."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
+
+from rotting.kernels.nested_state import new_state
+from rotting.policy import Policy
+from tests.helpers.games import compiled_kernels
 
 
 def streams(length: int) -> dict[str, np.ndarray]:
@@ -25,3 +32,13 @@ def streams(length: int) -> dict[str, np.ndarray]:
 
 def rounds_to_check(length: int) -> set[int]:
     return {*range(1, 40), *np.linspace(40, length, 60).astype(int).tolist()}
+
+
+def states_to_check(policy: Policy, rewards: np.ndarray) -> Iterator[tuple[int, Any]]:
+    """Learn the rewards of a single arm; yield the round and the state where they are to be looked at."""
+    update, s = compiled_kernels(policy)[1], new_state(policy, 1, rewards.size)
+    check = rounds_to_check(rewards.size)
+    for t, reward in enumerate(rewards, start=1):
+        update(policy.params, s, t, 0, reward)
+        if t in check:
+            yield t, s

@@ -1,7 +1,6 @@
 """Pages of many arms: the same decisions as one by one, at a cost that does not grow with the arms."""
 
 import copy
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rotting.errors import RewardsWarning
 from rotting.live.admitted_arms import AdmittedArms
 from rotting.live.bandit import Bandit
 from rotting.live.decisions import Decision
@@ -69,29 +67,38 @@ def play(data: st.DataObject, bandit: Bandit, steps: int) -> None:
             bandit.expire(older_than_rounds=number)
 
 
+def played(data: st.DataObject, policy: Policy, sizes: list[int]) -> Bandit:
+    """A bandit after any calls, with a small or a large `max_pending`."""
+    n_arms = 5 if policy.name == "thompson-sampling" else data.draw(st.sampled_from(sizes))
+    max_pending = data.draw(st.sampled_from([n_arms, 3 * n_arms, 10_000]))
+    pending: Any = data.draw(st.sampled_from(["shrink", "shrink", "ignore"]))
+    bandit = Bandit(policy, range(n_arms), seed=2, pending=pending, max_pending=max_pending)
+    play(data, bandit, data.draw(st.integers(0, 6)))
+    return bandit
+
+
+def some_arms(rng: np.random.Generator, bandit: Bandit) -> list[Any] | None:
+    """Most arms of a bandit, or None for all."""
+    return None if rng.uniform() < 0.5 else [arm for arm in bandit.arms if rng.uniform() < 0.8] or list(bandit.arms)
+
+
+@pytest.mark.filterwarnings("ignore::rotting.errors.RewardsWarning")
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @settings(max_examples=8)
 @given(data=st.data())
 def test_a_page_is_decided_as_one_by_one(policy: Policy, data: st.DataObject) -> None:
-    n_arms = 5 if policy.name == "thompson-sampling" else data.draw(st.sampled_from([3, 33, 50]))
-    max_pending = data.draw(st.sampled_from([n_arms, 3 * n_arms, 10_000]))
-    pending: Any = data.draw(st.sampled_from(["shrink", "shrink", "ignore"]))
-    bandit = Bandit(policy, range(n_arms), seed=2, pending=pending, max_pending=max_pending)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RewardsWarning)
-        play(data, bandit, data.draw(st.integers(0, 5)))
-        rng = np.random.default_rng(data.draw(st.integers(0, 9)))
-        arms = None if rng.uniform() < 0.5 else [arm for arm in bandit.arms if rng.uniform() < 0.8] or list(bandit.arms)
-        without = [arm for arm in bandit.arms[1:] if rng.uniform() < 0.1] if rng.uniform() < 0.5 else []
-        left = [arm for arm in (bandit.arms if arms is None else arms) if arm not in set(without)]
-        if not left:
-            return
-        count = min(len(left), max_pending, data.draw(st.integers(1, 20)))
-        page, slow, slower = bandit, copy.copy(bandit), copy.copy(bandit)
-        found = plain(page.decide(arms, count=count, without=without))
-        assert found == plain(one_by_one(slow, count, arms, without))
-        assert found == plain(listed(slower, count, arms, without))
-        assert plain(page.decide(count=2)) == plain(slow.decide(count=2)) == plain(slower.decide(count=2))
+    bandit, rng = played(data, policy, [3, 33, 50]), np.random.default_rng(data.draw(st.integers(0, 9)))
+    arms = some_arms(rng, bandit)
+    without = [arm for arm in bandit.arms[1:] if rng.uniform() < 0.1] if rng.uniform() < 0.5 else []
+    left = [arm for arm in (bandit.arms if arms is None else arms) if arm not in set(without)]
+    if not left:
+        return
+    count = min(len(left), bandit._state.ledger.max_pending, data.draw(st.integers(1, 20)))
+    page, slow, slower = bandit, copy.copy(bandit), copy.copy(bandit)
+    found = plain(page.decide(arms, count=count, without=without))
+    assert found == plain(one_by_one(slow, count, arms, without))
+    assert found == plain(listed(slower, count, arms, without))
+    assert plain(page.decide(count=2)) == plain(slow.decide(count=2)) == plain(slower.decide(count=2))
 
 
 @pytest.mark.filterwarnings("ignore:max_pending reached")

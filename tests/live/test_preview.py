@@ -1,7 +1,6 @@
 """What a bandit would decide, without deciding."""
 
 import copy
-import warnings
 from typing import Any
 
 import numpy as np
@@ -9,35 +8,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rotting.errors import InvalidValueError, RewardsWarning
+from rotting.errors import InvalidValueError
 from rotting.live.bandit import Bandit
 from rotting.live.ledger import Ledger
 from rotting.live.preview import Preview
 from rotting.policy import Policy
 from rotting.registry import make
-from tests.live.test_pages import POLICIES, plain, play
+from tests.live.test_pages import POLICIES, plain, played, some_arms
 
 
+@pytest.mark.filterwarnings("ignore::rotting.errors.RewardsWarning")
 @pytest.mark.parametrize("policy", [*POLICIES, make("m-ucb", horizon=1_000)], ids=repr)
 @settings(max_examples=8)
 @given(data=st.data())
 def test_a_preview_is_what_a_copy_decides(policy: Policy, data: st.DataObject) -> None:
-    n_arms = 5 if policy.name == "thompson-sampling" else data.draw(st.sampled_from([2, 8, 40]))
-    max_pending = data.draw(st.sampled_from([n_arms, 2 * n_arms, 10_000]))
-    pending: Any = data.draw(st.sampled_from(["shrink", "ignore"]))
-    bandit = Bandit(policy, range(n_arms), seed=5, pending=pending, max_pending=max_pending)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RewardsWarning)
-        play(data, bandit, data.draw(st.integers(0, 6)))
-        rng = np.random.default_rng(data.draw(st.integers(0, 9)))
-        arms = None if rng.uniform() < 0.5 else [arm for arm in bandit.arms if rng.uniform() < 0.9] or list(bandit.arms)
-        count = min(len(bandit.arms if arms is None else arms), max_pending, data.draw(st.integers(1, 20)))
-        before = bandit.get_state()
-        preview = bandit.preview(arms, count)
-        assert bandit.get_state() == before
-        assert plain(preview) == plain(copy.copy(bandit).decide(arms, count=count))
-        assert plain(preview) == plain(bandit.preview(arms, count)) == plain(bandit.decide(arms, count=count))
-        assert {each.id for each in preview} == {""}
+    bandit = played(data, policy, [2, 8, 40])
+    arms = some_arms(np.random.default_rng(data.draw(st.integers(0, 9))), bandit)
+    available = len(bandit.arms if arms is None else arms)
+    count = min(available, bandit._state.ledger.max_pending, data.draw(st.integers(1, 20)))
+    before = bandit.get_state()
+    preview = bandit.preview(arms, count)
+    assert bandit.get_state() == before
+    assert plain(preview) == plain(copy.copy(bandit).decide(arms, count=count))
+    assert plain(preview) == plain(bandit.preview(arms, count)) == plain(bandit.decide(arms, count=count))
+    assert {each.id for each in preview} == {""}
 
 
 def test_a_preview_is_refused_as_a_decision_is() -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from rotting.engines.compile import compiled
 from rotting.kernels.binding import bind
-from rotting.live.policy_state import new_state
 from rotting.parts import block_windows
 from rotting.parts.confidence import window_width
 from rotting.parts.prefix_sums import window_mean
@@ -17,8 +16,8 @@ from rotting.policies.raw_ucb_pp import RAWUCBpp
 from rotting.policy import Params, Policy
 from rotting.registry import make
 from tests.conftest import INTERPRETED
-from tests.helpers.games import Player, compiled_kernels
-from tests.helpers.streams import rounds_to_check, streams
+from tests.helpers.games import Player
+from tests.helpers.streams import rounds_to_check, states_to_check, streams
 from tests.reference import full_scan
 from tests.reference.full_scan import RAWUCBByBlocks
 
@@ -42,18 +41,14 @@ def test_the_search_finds_the_index(policy: Policy, name: str) -> None:
     assert policy.kernel.explain is not None
     level_of, search = SEARCHES[policy.name]
     search, explain = compiled(search, policy), compiled(policy.kernel.explain, policy)
-    update, scan = compiled_kernels(policy)[1], compiled(full_scan.index, policy)
-    s = new_state(policy, 1, LENGTH)
-    check = rounds_to_check(LENGTH)
-    for t, reward in enumerate(streams(LENGTH)[name], start=1):
-        update(policy.params, s, t, 0, reward)
-        if t in check:
-            found = search(policy.params, s, level_of(policy.params, t + 1, 1), 0, math.inf)
-            reason = explain(policy.params, s, t + 1, np.array([0]), 0)
-            assert found == reason.value == reason.mean + reason.width
-            assert reason.mean == window_mean(s.history, 0, reason.window)
-            if policy.name == "raw-ucb-by-blocks":
-                assert found == scan(policy.params, s, t + 1, 0)
+    scan = compiled(full_scan.index, policy)
+    for t, s in states_to_check(policy, streams(LENGTH)[name]):
+        found = search(policy.params, s, level_of(policy.params, t + 1, 1), 0, math.inf)
+        reason = explain(policy.params, s, t + 1, np.array([0]), 0)
+        assert found == reason.value == reason.mean + reason.width
+        assert reason.mean == window_mean(s.history, 0, reason.window)
+        if policy.name == "raw-ucb-by-blocks":
+            assert found == scan(policy.params, s, t + 1, 0)
 
 
 FILTERS = [make("fewa"), make("fewa", alpha=0.5), make("fewa", alpha=4.0)]

@@ -21,8 +21,8 @@ from rotting.problems.noise import Gaussian
 from rotting.registry import make
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
-from tests.helpers.games import Player, compiled_kernels, play, play_naive, reference, tables
-from tests.helpers.streams import rounds_to_check, streams
+from tests.helpers.games import Player, play, play_naive, reference, tables
+from tests.helpers.streams import rounds_to_check, states_to_check, streams
 from tests.reference import full_scan
 from tests.reference.full_scan import RAWKLUCBWithHistory, RAWUCBByBlocks, RAWUCBWithHistory
 
@@ -35,25 +35,21 @@ def test_the_search_finds_the_index(name: str, alpha: float) -> None:
     policy = RAWUCBWithHistory(alpha=alpha)
     assert policy.kernel.explain is not None
     search, explain = compiled(search_hull, policy), compiled(policy.kernel.explain, policy)
-    update, scan = compiled_kernels(policy)[1], compiled(full_scan.index, policy)
-    s = new_state(policy, 1, LENGTH)
-    check = rounds_to_check(LENGTH)
-    for t, reward in enumerate(streams(LENGTH)[name], start=1):
-        update(policy.params, s, t, 0, reward)
-        if t in check:
-            level = level_at(policy.params, t + 1)
-            found = search(policy.params, s, level, 0, math.inf)
-            assert found == s.lines.mean[0] + level / s.lines.root[0]
-            reason = explain(policy.params, s, t + 1, np.array([0]), 0)
-            assert found == reason.value
-            least = scan(policy.params, s, t + 1, 0)
-            if name != "large offset":
-                assert found == least
-            # Else a window next to a vertex differs from it by less than the rounding. A mean is rounded twice and the bound
-            # once, so the smallest computed bounds are less than 2 (1 + 1/2) units in the last place apart.
-            assert 0.0 <= found - least < 3.0 * math.ulp(least)
-            assert reason.value == reason.mean + reason.width
-            assert reason.mean == window_mean(s.history, 0, reason.window)
+    scan = compiled(full_scan.index, policy)
+    for t, s in states_to_check(policy, streams(LENGTH)[name]):
+        level = level_at(policy.params, t + 1)
+        found = search(policy.params, s, level, 0, math.inf)
+        assert found == s.lines.mean[0] + level / s.lines.root[0]
+        reason = explain(policy.params, s, t + 1, np.array([0]), 0)
+        assert found == reason.value
+        least = scan(policy.params, s, t + 1, 0)
+        if name != "large offset":
+            assert found == least
+        # Else a window next to a vertex differs from it by less than the rounding. A mean is rounded twice and the bound
+        # once, so the smallest computed bounds are less than 2 (1 + 1/2) units in the last place apart.
+        assert 0.0 <= found - least < 3.0 * math.ulp(least)
+        assert reason.value == reason.mean + reason.width
+        assert reason.mean == window_mean(s.history, 0, reason.window)
 
 
 def falling(length: int, seed: int) -> dict[str, Floats]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from rotting.common.arrays import Floats
 from rotting.kernels.elementary import log
@@ -15,18 +14,17 @@ from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
 from rotting.parts.doubling import doubling
 from rotting.policies.ada_iltcb import AdaILTCB, add_probabilities
-from tests.conftest import FEW, INTERPRETED
+from tests.conftest import INTERPRETED
 from tests.helpers.games import (
     KEY,
     Player,
-    assert_equals_reference_on_odd_sizes,
-    assert_equals_reference_on_tables,
+    assert_equals_reference,
+    assert_equals_reference_on_ties,
     changing_arms,
     play,
     play_naive,
     reference,
     tables,
-    tied_tables,
 )
 from tests.reference.exponential_weights import pick
 from tests.reference.policy import Bounded, Draws
@@ -154,12 +152,7 @@ SMALL = [  # of several blocks in a game, with replays; the last two have epochs
 
 @pytest.mark.parametrize("policy", SMALL, ids=repr)
 def test_choices_with_small_constants_equal_the_reference(policy: AdaILTCB) -> None:
-    assert_equals_reference_on_tables(policy, HORIZON)
-
-
-@pytest.mark.parametrize("policy", SMALL, ids=repr)
-def test_odd_sizes_with_small_constants_equal_the_reference(policy: AdaILTCB) -> None:
-    assert_equals_reference_on_odd_sizes(policy, "coins")
+    assert_equals_reference(policy, HORIZON, odd="coins")
 
 
 @pytest.mark.parametrize("policy", SMALL, ids=repr)
@@ -170,10 +163,8 @@ def test_choices_among_some_arms_equal_the_reference(policy: AdaILTCB) -> None:
 
 
 @pytest.mark.parametrize("policy", SMALL, ids=repr)
-@settings(max_examples=FEW)
-@given(table=tied_tables(60))
-def test_ties_with_small_constants_equal_the_reference(policy: AdaILTCB, table: list[list[float]]) -> None:
-    assert play(policy, table, 60) == play_naive(policy, table, 60)
+def test_ties_with_small_constants_equal_the_reference(policy: AdaILTCB) -> None:
+    assert_equals_reference_on_ties(policy, 60)
 
 
 def test_every_round_is_the_reference_s() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from rotting import theory
 from rotting.common.rules import LARGEST
@@ -26,16 +25,14 @@ from rotting.problems import two_arms
 from rotting.registry import from_json, list_policies, make
 from rotting.simulation.simulate import simulate
 from rotting.theory.theorems import why_no_bounds
-from tests.conftest import FEW, INTERPRETED
+from tests.conftest import INTERPRETED
 from tests.helpers.games import (
     Player,
-    assert_equals_reference_on_odd_sizes,
-    assert_equals_reference_on_tables,
-    changing_arms,
+    assert_equals_reference,
+    assert_equals_reference_on_ties,
+    assert_equals_reference_while_arms_change,
     play,
-    play_naive,
     tables,
-    tied_tables,
 )
 from tests.reference.noise import estimated_sigma
 
@@ -82,24 +79,14 @@ def test_these_are_all_policies_that_estimate() -> None:
 
 @pytest.mark.parametrize("policy", VARIANTS, ids=repr)
 def test_choices_equal_the_reference(policy: Policy) -> None:
-    assert_equals_reference_on_tables(policy, HORIZON)
-
-
-@pytest.mark.parametrize("policy", VARIANTS, ids=repr)
-def test_choices_among_the_available_arms_equal_the_reference(policy: Policy) -> None:
-    assert_equals_reference_on_odd_sizes(policy)
-
-    for name in ("falling", "coins", "constant"):
-        table = tables(4, HORIZON)[name].tolist()
-        assert play(policy, table, HORIZON, available=changing_arms) == play_naive(policy, table, HORIZON, changing_arms), name
+    assert_equals_reference(policy, HORIZON)
+    assert_equals_reference_while_arms_change(policy, HORIZON, "falling", "coins", "constant")
 
 
 @pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
-@settings(max_examples=FEW)
-@given(table=tied_tables(30))
-def test_ties_equal_the_reference(policy: Policy, table: list[list[float]]) -> None:
+def test_ties_equal_the_reference(policy: Policy) -> None:
     """Few distinct values: arms that got the same rewards in another order are as good as each other, to the last bit."""
-    assert play(policy, table, 30) == play_naive(policy, table, 30)
+    assert_equals_reference_on_ties(policy, 30)
 
 
 @pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)

@@ -32,8 +32,12 @@ def arms(draw: st.DrawFn, horizon: int) -> tuple[Arm, list[list[float]]]:
     return General(lambda t, n: dense[t - 1][n]), dense
 
 
+Case = tuple[Problem, list[list[list[float]]], int]
+"""A problem, the mean of each of its arms after n pulls in round t, and the horizon."""
+
+
 @st.composite
-def tables(draw: st.DrawFn) -> tuple[Problem, list[list[list[float]]], int]:
+def tables(draw: st.DrawFn) -> Case:
     horizon = draw(st.integers(1, 6))
     drawn = draw(st.lists(arms(horizon), min_size=1, max_size=4))
     return Problem([arm for arm, _ in drawn], horizon=horizon), [dense for _, dense in drawn], horizon
@@ -57,7 +61,7 @@ def test_a_piece_is_found_from_any_piece_before_it(gaps: list[int], data: st.Dat
 
 
 @given(tables())
-def test_every_cell_equals_the_dense_table(case: tuple[Problem, list[list[list[float]]], int]) -> None:
+def test_every_cell_equals_the_dense_table(case: Case) -> None:
     problem, dense, horizon = case
     m = problem.means(horizon)
     for i, table in enumerate(dense):
@@ -67,9 +71,7 @@ def test_every_cell_equals_the_dense_table(case: tuple[Problem, list[list[list[f
 
 
 @given(tables())
-def test_bounds_are_those_of_the_cells_a_game_can_meet(
-    case: tuple[Problem, list[list[list[float]]], int],
-) -> None:
+def test_bounds_are_those_of_the_cells_a_game_can_meet(case: Case) -> None:
     problem, dense, horizon = case
     for i, table in enumerate(dense):
         cells = [value for row in table for value in row]
@@ -77,9 +79,7 @@ def test_bounds_are_those_of_the_cells_a_game_can_meet(
 
 
 @given(tables())
-def test_first_rise_is_found_where_the_dense_table_has_one(
-    case: tuple[Problem, list[list[list[float]]], int],
-) -> None:
+def test_first_rise_is_found_where_the_dense_table_has_one(case: Case) -> None:
     problem, dense, horizon = case
     for i, table in enumerate(dense):
         pulls = [

@@ -252,14 +252,7 @@ class AdSwitch(Bounded):
     """
 
     def __init__(
-        self,
-        n_arms: int,
-        *,
-        horizon: int,
-        uniform: Draws,
-        C1: float = 16.1,
-        low: float = 0.0,
-        high: float = 1.0,
+        self, n_arms: int, *, horizon: int, uniform: Draws, C1: float = 16.1, low: float = 0.0, high: float = 1.0
     ) -> None:
         super().__init__(n_arms, low=low, high=high)
         self.T, self.log_T, self.C1, self.uniform = horizon, log(horizon), C1, uniform

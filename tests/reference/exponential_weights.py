@@ -63,16 +63,7 @@ class Exp3S(Exp3):
     weights before the update. Draw 0 picks the arm.
     """
 
-    def __init__(
-        self,
-        n_arms: int,
-        *,
-        gamma: float,
-        alpha: float,
-        uniform: Draws,
-        low: float = 0.0,
-        high: float = 1.0,
-    ) -> None:
+    def __init__(self, n_arms: int, *, gamma: float, alpha: float, uniform: Draws, low: float = 0.0, high: float = 1.0) -> None:
         super().__init__(n_arms, gamma=gamma, uniform=uniform, low=low, high=high)
         self.alpha = alpha
 
@@ -90,16 +81,7 @@ class Rexp3(Exp3):
     Draw 0 picks the arm. A reward drawn in a former batch is ignored.
     """
 
-    def __init__(
-        self,
-        n_arms: int,
-        *,
-        gamma: float,
-        batch: int,
-        uniform: Draws,
-        low: float = 0.0,
-        high: float = 1.0,
-    ) -> None:
+    def __init__(self, n_arms: int, *, gamma: float, batch: int, uniform: Draws, low: float = 0.0, high: float = 1.0) -> None:
         super().__init__(n_arms, gamma=gamma, uniform=uniform, low=low, high=high)
         self.batch, self.current = batch, 0
 

@@ -9,7 +9,7 @@ import math
 from typing import Any, NamedTuple
 
 from rotting.common.arrays import Ints
-from rotting.kernels.binding import bind_all
+from rotting.kernels.binding import bind, bind_all, slot
 from rotting.parts.block_windows import BLOCK_WINDOWS, tightest_in_blocks
 from rotting.parts.confidence import window_width
 from rotting.parts.divergences import upper
@@ -133,24 +133,24 @@ def kl_index(p: Any, s: Any, t: int, i: int) -> float:
     return best
 
 
-def raw_ucb_choice(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    """RAW-UCB's choice."""
+@slot
+def smallest_bound(p: Any, s: Any, t: int, i: int) -> float:
+    """Slot: the index of arm i."""
+    raise NotImplementedError
+
+
+def _choice(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+    """The arm with the largest index, the first on a tie."""
     best, best_index = arms[0], -math.inf
     for i in arms:
-        value = index(p, s, t, i)
+        value = smallest_bound(p, s, t, i)
         if value > best_index:
             best, best_index = i, value
     return int(best)
 
 
-def raw_kl_ucb_choice(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
-    """RAW-klUCB's choice."""
-    best, best_index = arms[0], -math.inf
-    for i in arms:
-        value = kl_index(p, s, t, i)
-        if value > best_index:
-            best, best_index = i, value
-    return int(best)
+raw_ucb_choice = bind(_choice, {smallest_bound: index})
+raw_kl_ucb_choice = bind(_choice, {smallest_bound: kl_index})
 
 
 def fewa(p: Any, s: FilterState, t: int, key: int, arms: Ints) -> int:

@@ -65,19 +65,18 @@ class ThompsonSampling(Timed):
         sigma: float = 1.0,
         low: float = 0.0,
         high: float = 1.0,
+        gamma: float = 1.0,
+        tau: float = math.inf,
     ) -> None:
         super().__init__(n_arms)
-        self.uniform = uniform
-        self.kind = kind
-        self.a = a
-        self.b = b
-        self.sigma = sigma
+        self.uniform, self.kind, self.a, self.b, self.sigma = uniform, kind, a, b, sigma
         self.low, self.high = low, high
+        self.gamma, self.tau = gamma, tau
 
     def weights(self, i: int, t: int) -> list[float]:
-        """How much each reward of arm i counts at round t."""
-        del t
-        return [1.0] * len(self.rewards[i])
+        """How much each reward of arm i counts at round t: one of round s counts ``gamma^(t - 1 - s)`` if ``s >= t - tau``."""
+        discounts = zip(self.discounts(i, t, self.gamma), self.rounds[i], strict=True)
+        return [discount if s >= t - self.tau else 0.0 for discount, s in discounts]
 
     def sample(self, i: int, t: int, stream: Stream) -> float:
         weights = self.weights(i, t)
@@ -109,25 +108,6 @@ class DiscountedTS(ThompsonSampling):
     The prior is not discounted. Draws as in ThompsonSampling.
     """
 
-    def __init__(
-        self,
-        n_arms: int,
-        *,
-        gamma: float,
-        uniform: Draws,
-        kind: str = "beta",
-        a: float = 1.0,
-        b: float = 1.0,
-        sigma: float = 1.0,
-        low: float = 0.0,
-        high: float = 1.0,
-    ) -> None:
-        super().__init__(n_arms, uniform=uniform, kind=kind, a=a, b=b, sigma=sigma, low=low, high=high)
-        self.gamma = gamma
-
-    def weights(self, i: int, t: int) -> list[float]:
-        return self.discounts(i, t, self.gamma)
-
 
 class SlidingWindowTS(ThompsonSampling):
     """Trovò et al. 2020: only the rewards of rounds t - tau, ..., t - 1 count, for every arm.
@@ -135,22 +115,3 @@ class SlidingWindowTS(ThompsonSampling):
     An arm with no reward left in the window has its prior again (beta) or is played at once (gaussian).
     Draws as in ThompsonSampling.
     """
-
-    def __init__(
-        self,
-        n_arms: int,
-        *,
-        tau: int,
-        uniform: Draws,
-        kind: str = "beta",
-        a: float = 1.0,
-        b: float = 1.0,
-        sigma: float = 1.0,
-        low: float = 0.0,
-        high: float = 1.0,
-    ) -> None:
-        super().__init__(n_arms, uniform=uniform, kind=kind, a=a, b=b, sigma=sigma, low=low, high=high)
-        self.tau = tau
-
-    def weights(self, i: int, t: int) -> list[float]:
-        return [1.0 if s >= t - self.tau else 0.0 for s in self.rounds[i]]

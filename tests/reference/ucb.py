@@ -45,14 +45,7 @@ class KLUCB(Bounded):
     """
 
     def __init__(
-        self,
-        n_arms: int,
-        *,
-        kind: str = "bernoulli",
-        c: float = 0.0,
-        sigma: float = 1.0,
-        low: float = 0.0,
-        high: float = 1.0,
+        self, n_arms: int, *, kind: str = "bernoulli", c: float = 0.0, sigma: float = 1.0, low: float = 0.0, high: float = 1.0
     ) -> None:
         super().__init__(n_arms, low=low, high=high)
         self.kind, self.c, self.sigma = kind, c, sigma

@@ -65,13 +65,24 @@ class EffUpdate:
                 self.pending[h] = list(self.pending[self.windows[j - 1]])
 
 
-class RAWUCB(Policy):
-    """Algorithm 1: the largest ``min over h <= N_i of mean_i^h + c(h, delta_t)``."""
+class Windowed(Policy):
+    """The means of all windows of every arm."""
 
-    def __init__(self, n_arms: int, *, alpha: float = 1.4, sigma: Sigma = 1.0) -> None:
+    def __init__(self, n_arms: int, *, alpha: float, sigma: Sigma) -> None:
         super().__init__(n_arms)
         self.alpha, self.sigma = alpha, sigma
         self.stats: list[AllWindows] | list[EffUpdate] = [AllWindows() for _ in range(n_arms)]
+
+    def update(self, t: int, arm: int, reward: float) -> None:
+        super().update(t, arm, reward)
+        self.stats[arm].update(reward)
+
+
+class RAWUCB(Windowed):
+    """Algorithm 1: the largest ``min over h <= N_i of mean_i^h + c(h, delta_t)``."""
+
+    def __init__(self, n_arms: int, *, alpha: float = 1.4, sigma: Sigma = 1.0) -> None:
+        super().__init__(n_arms, alpha=alpha, sigma=sigma)
 
     def width(self, t: int, h: int, sigma: float) -> float:
         return width(t, h, self.alpha, sigma)
@@ -85,10 +96,6 @@ class RAWUCB(Policy):
         new = self.never_pulled(arms)
         return argmax(lambda i: self.index(t, i), arms) if new is None else new
 
-    def update(self, t: int, arm: int, reward: float) -> None:
-        super().update(t, arm, reward)
-        self.stats[arm].update(reward)
-
 
 class EffRAWUCB(RAWUCB):
     """EFF-RAW-UCB: the same index over the windows of EFF_UPDATE that have a value."""
@@ -98,13 +105,11 @@ class EffRAWUCB(RAWUCB):
         self.stats = [EffUpdate(m) for _ in range(n_arms)]
 
 
-class FEWA(Policy):
+class FEWA(Windowed):
     """FEWA (Seznec et al. 2019): filter on expanding windows, pull a survivor that has no next window."""
 
     def __init__(self, n_arms: int, *, alpha: float = 0.06, sigma: Sigma = 1.0) -> None:
-        super().__init__(n_arms)
-        self.alpha, self.sigma = alpha, sigma
-        self.stats: list[AllWindows] | list[EffUpdate] = [AllWindows() for _ in range(n_arms)]
+        super().__init__(n_arms, alpha=alpha, sigma=sigma)
 
     def next_window(self, h: int) -> int:
         return h + 1
@@ -135,10 +140,6 @@ class FEWA(Policy):
             stop = [i for i in kept if len(self.rewards[i]) < h]
             if stop:
                 return min(stop, key=lambda i: (len(self.rewards[i]), i))
-
-    def update(self, t: int, arm: int, reward: float) -> None:
-        super().update(t, arm, reward)
-        self.stats[arm].update(reward)
 
 
 class EffFEWA(FEWA):

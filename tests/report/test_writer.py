@@ -1,6 +1,5 @@
 """The files of a report: all are written, nothing is overwritten, and the bytes are the same again."""
 
-import builtins
 import dataclasses
 import json
 import re
@@ -15,6 +14,7 @@ from rotting.errors import PathExistsError
 from rotting.report.claims import Claim
 from rotting.report.model import Findings, Section
 from tests.helpers.html_reader import Reader
+from tests.helpers.missing_tools import hide_package
 from tests.helpers.sections import ABOUT, figure, sections, table
 
 pl = pytest.importorskip("polars")
@@ -121,14 +121,7 @@ def test_a_report_of_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("package", ["polars", "plotly"])
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, package: str) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.partition(".")[0] == package:
-            raise ModuleNotFoundError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    hide_package(monkeypatch, package)
     with pytest.raises(ImportError, match=re.escape("rotting[report]")):
         report.write([Section("bare", "Bare", "nowhere", Findings(()))], tmp_path, ABOUT)
     assert list(tmp_path.iterdir()) == []

@@ -20,7 +20,7 @@ from rotting.store.host import Host
 from rotting.store.hosted import Hosted
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
-from tests.helpers.services import SONGS, Client, Running, running
+from tests.helpers.services import SONGS, Client, Running, SimultaneousRequests, running
 
 BANDIT = "/v1/bandits/songs"
 
@@ -232,25 +232,15 @@ def test_too_many_long_requests_are_refused(service: Running, songs: Client, mon
         return explain()
 
     monkeypatch.setattr(hosted.bandit, "explain", slow)
-    statuses: list[int] = []
-
-    def ask() -> None:
-        own = Client(service.port)
-        statuses.append(own("GET", f"{BANDIT}/explain").status)
-        own.close()
-
-    threads = [threading.Thread(target=ask) for _ in range(6)]
-    for each in threads:
-        each.start()
+    requests = SimultaneousRequests(service, 6, "GET", f"{BANDIT}/explain")
     deadline = time.monotonic() + 30.0
-    while len(statuses) < 4:
+    while len(requests.statuses) < 4:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert songs("POST", f"{BANDIT}/decisions").status == 200
     go_on.set()
-    for each in threads:
-        each.join()
-    assert sorted(statuses) == [200, 200, 503, 503, 503, 503]
+    requests.join()
+    assert sorted(requests.statuses) == [200, 200, 503, 503, 503, 503]
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ from rotting.store.hosted import Batch, Hosted
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.disks import Disk, failing_disk
-from tests.helpers.services import SONGS, Client, Running, running
+from tests.helpers.services import SONGS, Client, Running, SimultaneousRequests, running
 
 BANDIT = "/v1/bandits/songs"
 
@@ -120,21 +120,11 @@ def test_a_full_disk_refuses_writes_and_recovers_by_itself(tmp_path: Path, disk:
 def test_requests_collected_during_a_failing_commit_fail_too(
     service: Running, songs: Client, disk_full: threading.Event
 ) -> None:
-    statuses: list[int] = []
-
-    def decide() -> None:
-        own = Client(service.port)
-        statuses.append(own("POST", f"{BANDIT}/decisions").status)
-        own.close()
-
-    threads = [threading.Thread(target=decide) for _ in range(10)]
-    for thread in threads:
-        thread.start()
+    requests = SimultaneousRequests(service, 10, "POST", f"{BANDIT}/decisions")
     wait_until(lambda: service.host.live["songs"].bandit.rounds == 10)
     disk_full.set()
-    for thread in threads:
-        thread.join()
-    assert statuses == [507] * 10
+    requests.join()
+    assert requests.statuses == [507] * 10
     wait_until(lambda: songs("GET", "/readyz").status == 200)
     assert songs("GET", BANDIT).body["rounds"] == 0
 
@@ -177,23 +167,13 @@ def test_a_disk_that_fails_is_opened_again(tmp_path: Path, disk: Disk) -> None:
 def test_a_response_waits_until_the_changes_it_shows_are_written(
     service: Running, songs: Client, disk_full: threading.Event
 ) -> None:
-    responses: list[int] = []
-
-    def decide() -> None:
-        own = Client(service.port)
-        responses.append(own("POST", f"{BANDIT}/decisions", {"idempotency_key": "k"}).status)
-        own.close()
-
-    threads = [threading.Thread(target=decide) for _ in range(2)]
-    for thread in threads:
-        thread.start()
+    requests = SimultaneousRequests(service, 2, "POST", f"{BANDIT}/decisions", {"idempotency_key": "k"})
     wait_until(lambda: service.host.live["songs"].bandit.rounds == 1)
     time.sleep(0.1)
-    assert responses == []  # the second has the same decision, which is not written yet
+    assert requests.statuses == []  # the second has the same decision, which is not written yet
     disk_full.set()
-    for thread in threads:
-        thread.join()
-    assert responses == [507, 507]
+    requests.join()
+    assert requests.statuses == [507, 507]
 
 
 def test_a_report_that_fails_is_logged_and_stops_no_commit(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -161,6 +161,20 @@ def test_spreads_have_no_interval_where_few_runs_make_them() -> None:
     assert re.fullmatch(r"needs 7,\d{3} runs, 25 x the kurtosis of 29\d\.\d \(here 300\)", missing_reason(found))
 
 
+LogAndError = Callable[[np.ndarray, np.ndarray], tuple[float, float]]
+
+
+def resampled_distances(upper: np.ndarray, lower: np.ndarray, log_and_error: LogAndError) -> list[float]:
+    """How many errors the logarithm of each resample is from that of all runs: from the smallest to the largest."""
+    estimate, _ = log_and_error(upper, lower)
+    far = []
+    for times in np.concatenate(list(resamples(upper.shape[1]))).astype(int):
+        drawn = np.repeat(np.arange(upper.shape[1]), times)
+        log, own = log_and_error(upper[:, drawn], lower[:, drawn])
+        far.append(abs(log - estimate) / own)
+    return sorted(far)
+
+
 def test_the_interval_of_spreads_is_that_of_its_definition() -> None:
     """Written anew, a resample at a time: the error is that of the mean influence, and 99 % of the resamples are inside."""
     upper, lower = np.random.default_rng(3).gamma(9.0, 1.0, (2, 3, 200))
@@ -171,12 +185,7 @@ def test_the_interval_of_spreads_is_that_of_its_definition() -> None:
         return log, (each[0] - each[1]).mean(axis=0).std(ddof=1) / math.sqrt(200)
 
     estimate, error = log_and_error(upper, lower)
-    far = []
-    for times in np.concatenate(list(resamples(200))).astype(int):
-        drawn = np.repeat(np.arange(200), times)
-        log, own = log_and_error(upper[:, drawn], lower[:, drawn])
-        far.append(abs(log - estimate) / own)
-    half = sorted(far)[989] * error  # 990 of 1,000, with the whole itself
+    half = resampled_distances(upper, lower, log_and_error)[989] * error  # 990 of 1,000, with the whole itself
     expected = [math.exp(each) for each in (estimate, estimate - half, estimate + half)]
     assert spread_ratio(upper, lower) == pytest.approx(expected, rel=1e-9)
 

@@ -1,4 +1,3 @@
-import builtins
 import dataclasses
 import hashlib
 import json
@@ -24,6 +23,7 @@ from rotting.problems.oracle import GREEDY_TWO_CLOCKS, OPTIMAL
 from rotting.simulation import result_files
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate
+from tests.helpers.missing_tools import hide_package
 
 RAWUCB = registry.make("raw-ucb", alpha=1.4)
 UCB1 = registry.make("ucb1")
@@ -402,14 +402,7 @@ def test_to_pandas_is_long() -> None:
     [("pandas", "to_pandas", "rotting[pandas]"), ("matplotlib", "plot", "rotting[plot]")],
 )
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, package: str, call: str, extra: str) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.partition(".")[0] == package:
-            raise ModuleNotFoundError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    hide_package(monkeypatch, package)
     with pytest.raises(ImportError) as caught:
         getattr(make(), call)()
     assert extra in str(caught.value)

@@ -110,12 +110,17 @@ def test_a_wal_that_is_cut_anywhere_in_the_last_write_loses_that_write_or_nothin
     assert found == {(1, 2, 3), (1, 2, 3, 4, 5)}
 
 
-def test_a_truncated_file_is_refused_or_complete(tmp_path: Path) -> None:
-    path = tmp_path / "songs.rot"
+def store_with_snapshot(path: Path) -> bytes:
+    """Make a store of 90 events with a snapshot, and return its bytes."""
     with new_store(path, 3) as store:
         store.append(numbered_events(4, 90))
         store.save_snapshot("songs", 90, {"n": 90})
-    complete = path.read_bytes()
+    return path.read_bytes()
+
+
+def test_a_truncated_file_is_refused_or_complete(tmp_path: Path) -> None:
+    path = tmp_path / "songs.rot"
+    complete = store_with_snapshot(path)
     outcomes = {True: 0, False: 0}
     cuts = {*range(0, len(complete), 1 if STRESS else 67), 1, 15, 16, 99, 100, len(complete) - 4_096, len(complete) - 1}
     for cut in sorted(cuts, reverse=True):
@@ -136,10 +141,7 @@ def test_a_truncated_file_is_refused_or_complete(tmp_path: Path) -> None:
 
 def test_a_byte_that_flips_is_found_or_does_no_harm(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
-    with new_store(path, 3) as store:
-        store.append(numbered_events(4, 90))
-        store.save_snapshot("songs", 90, {"n": 90})
-    complete = path.read_bytes()
+    complete = store_with_snapshot(path)
     places = [*range(100), *range(100, len(complete), 1 if STRESS else 97)]
     refused = 0
     for place in places:

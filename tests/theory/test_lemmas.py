@@ -22,22 +22,9 @@ from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled
 from rotting.kernels.random_numbers import derive_key
 from rotting.policy import Policy
-from rotting.problems import (
-    Abrupt,
-    Constant,
-    Exponential,
-    General,
-    Linear,
-    Logistic,
-    Piecewise,
-    Polynomial,
-    Problem,
-    Product,
-    Rested,
-    Restless,
-    Sum,
-)
-from rotting.problems.arms import Arm
+from rotting.problems import Problem
+from rotting.problems.arms import Arm, General, Product, Rested, Restless, Sum
+from rotting.problems.decays import Abrupt, Constant, Exponential, Linear, Logistic, Piecewise, Polynomial
 from rotting.problems.noise import Bernoulli, Beta, Gaussian, Noise
 from rotting.registry import make
 from tests.conftest import INTERPRETED

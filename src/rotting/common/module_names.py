@@ -1,6 +1,7 @@
 """Errors for misspelt names of a module, with a suggestion."""
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Iterable
 from typing import NoReturn
 
 from rotting.common.rules import suggest
@@ -17,10 +18,13 @@ def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
 
 
-def getattr_with_suggestions(module: str, known: Iterable[str]) -> Callable[[str], NoReturn]:
-    """Return a `__getattr__` for a module, whose errors suggest one of the public names `known`."""
+def suggest_names(module: str, known: Iterable[str]) -> None:
+    """Let a module suggest one of its public names `known` to callers who misspell it.
 
-    def get(name: str) -> NoReturn:
+    Type checkers accept every name of a module that defines `__getattr__`. They do not see this one.
+    """
+
+    def refuse(name: str) -> NoReturn:
         raise no_such_name(module, name, known)
 
-    return get
+    vars(sys.modules[module])["__getattr__"] = refuse

@@ -4,9 +4,7 @@ The files are expected in the folder named by the environment variable `ROTTING_
 folder. A file that is missing raises `MissingDataError`, which says where to get it.
 """
 
-from typing import TYPE_CHECKING
-
-from rotting.common.module_names import getattr_with_suggestions as _getattr_with_suggestions
+from rotting.common.module_names import suggest_names as _suggest_names
 from rotting.datasets.batteries import batteries
 from rotting.datasets.files import data_folder
 from rotting.datasets.news import news
@@ -30,5 +28,4 @@ __all__ = [
     "yahoo_nights",
 ]
 
-if not TYPE_CHECKING:  # a module with `__getattr__` would make type checkers accept every name
-    __getattr__ = _getattr_with_suggestions(__name__, __all__)
+_suggest_names(__name__, __all__)

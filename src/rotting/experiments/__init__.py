@@ -46,6 +46,15 @@ ORDER = (
 """Labels of policies in one order, so that each has the same colour in all figures."""
 
 
+@dataclass(frozen=True)
+class GameSettings:
+    """The settings of an experiment whose games all have the same length."""
+
+    horizon: int
+    runs: int
+    seed: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """The games of an experiment, and the other data that its findings need.

@@ -1,7 +1,6 @@
 """The rested ten-arm game of the paper before: every arm but one drops, from very little to very much."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval
 from rotting.display.figures import BAND, Figure, regret_panel
-from rotting.experiments import ORDER, Experiment, Prepared, Results, regret_at, regret_table
+from rotting.experiments import ORDER, Experiment, GameSettings, Prepared, Results, regret_at, regret_table
 from rotting.policies.d_ucb import DUCB
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
@@ -28,16 +27,7 @@ SW, D, UCB1, WSWA = "SW-UCB", "D-UCB", "UCB1", "wSWA 0.02"
 RAW, RAW_4, FEWA, FEWA_4 = "RAW-UCB 1.4", "RAW-UCB 4", "FEWA 0.06", "FEWA 4"
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Everything that decides the results."""
-
-    horizon: int
-    runs: int
-    seed: int = 0
-
-
-SIZES = {"quick": Settings(horizon=25_000, runs=40), "full": Settings(horizon=25_000, runs=500)}
+SIZES = {"quick": GameSettings(horizon=25_000, runs=40), "full": GameSettings(horizon=25_000, runs=500)}
 
 
 def policies(horizon: int) -> dict[str, Policy]:
@@ -71,7 +61,7 @@ def longer_name(times: int) -> str:
     return f"{GAME}-{times}-times-as-long"
 
 
-def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:
+def prepare(settings: GameSettings, workers: int | None, progress: bool | None) -> Prepared:
     """Play the problem with every policy, and with some of them for longer."""
 
     def games(T: int, labels: tuple[str, ...], checkpoints: tuple[int, ...] | None = None) -> Simulation:
@@ -83,7 +73,7 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
     return Prepared({GAME: games(T, LABELS), **{longer_name(k): games(k * T, GROWING, (k * T,)) for k in LONGER}})
 
 
-def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
+def findings(settings: GameSettings, prepared: Prepared, results: Results) -> Findings:
     """Return regret over time, a table, and the papers' claims."""
     result = results[GAME]
     panel = regret_panel(f"T = {settings.horizon:,}, {settings.runs:,} runs", LABELS, result.checkpoints, result.regret)

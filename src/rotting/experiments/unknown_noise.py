@@ -11,7 +11,7 @@ from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, mean_interval
 from rotting.display.figures import Figure, Panel, mean_points
 from rotting.display.tables import FormattedTable, interval_column, value_column
-from rotting.experiments import Experiment, Prepared, Results
+from rotting.experiments import Experiment, GameSettings, Prepared, Results
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.problems import Exponential, Linear, Piecewise, Problem, ten_arms
 from rotting.problems.noise import Bernoulli, Gaussian, Poisson
@@ -26,16 +26,7 @@ GIVEN, ESTIMATED = "sigma given", "sigma estimated"
 N_ARMS = 10
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Everything that decides the results."""
-
-    horizon: int
-    runs: int
-    seed: int = 0
-
-
-SIZES = {"quick": Settings(horizon=20_000, runs=40), "full": Settings(horizon=20_000, runs=1_000)}
+SIZES = {"quick": GameSettings(horizon=20_000, runs=40), "full": GameSettings(horizon=20_000, runs=1_000)}
 
 
 class Case(NamedTuple):
@@ -88,7 +79,7 @@ def policies(sigma: float) -> tuple[RAWUCB, ...]:
     return (*(RAWUCB(sigma=factor * sigma) for factor in FACTORS), RAWUCB(sigma="estimate"))
 
 
-def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:
+def prepare(settings: GameSettings, workers: int | None, progress: bool | None) -> Prepared:
     """Play every problem with every sigma."""
     T = settings.horizon
     return Prepared(
@@ -99,7 +90,7 @@ def prepare(settings: Settings, workers: int | None, progress: bool | None) -> P
     )
 
 
-def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
+def findings(settings: GameSettings, prepared: Prepared, results: Results) -> Findings:
     """Return regret over the sigma that is given, a table, and claims of our own."""
     measured = _Measured(results)
     return Findings(
@@ -143,7 +134,7 @@ class _Measured:
         return np.array([self.results[name].regret[place, :, -1]])
 
 
-def _figure(settings: Settings, measured: _Measured) -> Figure:
+def _figure(settings: GameSettings, measured: _Measured) -> Figure:
     panels = []
     for k, case in enumerate(cases(settings.horizon).values()):
         told = [measured.given(place)[k] for place in range(len(FACTORS))]
@@ -157,7 +148,7 @@ def _figure(settings: Settings, measured: _Measured) -> Figure:
     return Figure("regret", "Regret where sigma is not known", caption, tuple(panels), columns=2)
 
 
-def _table(settings: Settings, measured: _Measured) -> FormattedTable:
+def _table(settings: GameSettings, measured: _Measured) -> FormattedTable:
     heads = {**{place: f"{factor:.3g}" for place, factor in enumerate(FACTORS)}, len(FACTORS): "estimated"}
     rows = [
         {

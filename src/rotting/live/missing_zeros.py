@@ -10,36 +10,27 @@ by nature.
 come, these delays mean nothing. Then only the delay of the first reward counts, and only equal rewards lead to a warning.
 """
 
-from typing import Any
+from dataclasses import astuple, dataclass
 
 _OVERDUE = 2  # times the longest delay of a reward
 _ENOUGH_EQUAL, _ENOUGH = 8, 20  # rewards before a warning: if all are equal, and otherwise
 _TRUSTED = 1_000  # rewards
 
 
+@dataclass
 class MissingZeros:
     """What the rewards of decisions have in common so far."""
 
-    def __init__(
-        self,
-        rewards: int = 0,
-        last: float | None = None,
-        differ: bool = False,
-        longest: int = 0,
-        by_arm: bool = False,
-        done: bool = False,
-    ) -> None:
-        self._rewards = rewards
-        self._last = last
-        self._differ = differ
-        self._longest = longest
-        self._by_arm = by_arm
-        self.done = done
-        """Whether rewards need no longer be watched."""
+    rewards: int = 0  # their number
+    last: float | None = None
+    differ: bool = False
+    longest: int = 0  # the longest delay, in rounds
+    by_arm: bool = False  # whether a reward named an arm instead of a decision
+    done: bool = False  # whether rewards need no longer be watched
 
-    def to_json(self) -> list[Any]:
+    def to_json(self) -> list[float | None]:
         """Return the arguments that restore this object."""
-        return [self._rewards, self._last, self._differ, self._longest, self._by_arm, self.done]
+        return list(astuple(self))
 
     def add_reward(self, reward: float, delay: int, by_id: bool, n_pending: int) -> bool:
         """Record the reward of a decision, and return whether to warn now that rewards of 0 seem to be missing.
@@ -53,19 +44,19 @@ class MissingZeros:
         if reward == 0.0:
             self.done = True
             return False
-        if delay > self._longest and (by_id or self._last is None):
-            self._longest = delay
-        self._by_arm = self._by_arm or not by_id
-        if reward != self._last:
-            self._differ, self._last = self._last is not None, reward
-        self._rewards += 1
-        if self._rewards >= _TRUSTED and self._differ and 10 * n_pending <= self._rewards:
+        if delay > self.longest and (by_id or self.last is None):
+            self.longest = delay
+        self.by_arm = self.by_arm or not by_id
+        if reward != self.last:
+            self.differ, self.last = self.last is not None, reward
+        self.rewards += 1
+        if self.rewards >= _TRUSTED and self.differ and 10 * n_pending <= self.rewards:
             self.done = True
             return False
         # At most `_OVERDUE (longest + 1)` pending decisions are not overdue; there must be more overdue ones than all others.
-        if n_pending <= self._rewards + 2 * _OVERDUE * (self._longest + 1) or self._rewards < _ENOUGH_EQUAL:
+        if n_pending <= self.rewards + 2 * _OVERDUE * (self.longest + 1) or self.rewards < _ENOUGH_EQUAL:
             return False
-        if self._differ and (self._by_arm or self._rewards < _ENOUGH):
+        if self.differ and (self.by_arm or self.rewards < _ENOUGH):
             return False
         self.done = True
         return True

@@ -1,8 +1,6 @@
 """Problems: decays along a clock, arms that follow pulls, rounds or both, and the problems of the papers."""
 
-from typing import TYPE_CHECKING
-
-from rotting.common.module_names import getattr_with_suggestions as _getattr_with_suggestions
+from rotting.common.module_names import suggest_names as _suggest_names
 from rotting.problems.arms import Arm, General, Product, Recovering, Rested, Restless, Sum, Visiting
 from rotting.problems.decays import (
     Abrupt,
@@ -66,5 +64,4 @@ __all__ = [
     "two_arms",
 ]
 
-if not TYPE_CHECKING:  # a module with `__getattr__` would make type checkers accept every name
-    __getattr__ = _getattr_with_suggestions(__name__, __all__)
+_suggest_names(__name__, __all__)

@@ -25,9 +25,7 @@ Theorems, propositions and lemmas are numbered in the order of its text, followe
 or a proof has a slip, the docstring says so and gives the correct form.
 """
 
-from typing import TYPE_CHECKING
-
-from rotting.common.module_names import getattr_with_suggestions as _getattr_with_suggestions
+from rotting.common.module_names import suggest_names as _suggest_names
 from rotting.theory.constants import Constants, RestedConstants, RestlessConstants, constants
 from rotting.theory.hard_instances import Worst, worst
 from rotting.theory.hull import hull
@@ -88,5 +86,4 @@ __all__ = [
     "worst",
 ]
 
-if not TYPE_CHECKING:  # a module with `__getattr__` would make type checkers accept every name
-    __getattr__ = _getattr_with_suggestions(__name__, __all__)
+_suggest_names(__name__, __all__)

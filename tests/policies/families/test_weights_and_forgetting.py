@@ -24,13 +24,11 @@ from rotting.registry import from_json
 from rotting.simulation.simulate import simulate
 from tests.conftest import FEW
 from tests.helpers.games import (
-    assert_equals_reference_on_odd_sizes,
-    assert_equals_reference_on_tables,
-    changing_arms,
+    assert_equals_reference,
+    assert_equals_reference_while_arms_change,
     play,
     play_naive,
     some,
-    tables,
     tied_tables,
 )
 from tests.helpers.variants import HORIZON, RANDOMISED, WINDOWED
@@ -40,15 +38,8 @@ VARIANTS = RANDOMISED + WINDOWED
 
 @pytest.mark.parametrize("policy", VARIANTS, ids=repr)
 def test_choices_equal_the_reference(policy: Policy) -> None:
-    assert_equals_reference_on_tables(policy, HORIZON)
-
-
-@pytest.mark.parametrize("policy", VARIANTS, ids=repr)
-def test_odd_sizes_and_changing_arms_equal_the_reference(policy: Policy) -> None:
-    assert_equals_reference_on_odd_sizes(policy)
-
-    table = tables(4, HORIZON)["falling"].tolist()
-    assert play(policy, table, HORIZON, available=changing_arms) == play_naive(policy, table, HORIZON, changing_arms)
+    assert_equals_reference(policy, HORIZON)
+    assert_equals_reference_while_arms_change(policy, HORIZON, "falling")
 
 
 TIED = [Exp3(gamma=0.3), Exp3S(gamma=0.2, alpha=0.01), SWUCB(tau=7), DUCB(gamma=1.0), DUCB(gamma=0.5), SWA(M=3), WSWA()]
