@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from rotting.live.bandit import Bandit
+from rotting.live.bandit_state import BanditState
+from rotting.live.locks import Guard
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.live.test_pages import plain
@@ -28,3 +30,18 @@ def test_a_decision_is_that_of_a_page_of_one(policy: Policy, n_arms: int) -> Non
         if k >= n_arms:
             bandit.reward(pending.pop(int(rng.integers(len(pending)))), float(rng.uniform()))
     assert bandit.pending >= n_arms
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.name)
+def test_pages_of_waiting_arms_make_room_for_their_rounds_as_their_events_do(policy: Policy) -> None:
+    """When all arms wait, a page does not call the policy; the events of its decisions are applied one by one, and do."""
+    recorded: list[dict[str, object]] = []
+    state, twin = (BanditState.new(policy, ["a", "b", "c"]) for _ in range(2))
+    state.events = []
+    bandit = Bandit.holding(Guard(state, recorded.extend))
+    for _ in range(40):
+        bandit.decide(count=2)
+    for event in recorded:
+        twin.apply(event)
+    assert twin.rounds == 80
+    assert Bandit.holding(Guard(twin)).get_state() == bandit.get_state()

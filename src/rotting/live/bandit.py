@@ -166,7 +166,8 @@ class Bandit(ArmChanges[Arm]):
         if count is None:
             with guard.lock:
                 among = state.arms.available(arms, without)
-                entry, reason = state.decide(among, guard.ids.new(), True, guard.settle())
+                now = guard.clock() if state.window is None else guard.settle()
+                entry, reason = state.decide(among, guard.ids.new(), True, now)
                 arm = state.arms.names[entry.slot]
             if state.warnings:
                 self._warn()
@@ -192,10 +193,11 @@ class Bandit(ArmChanges[Arm]):
             arms: the arms available this time; all by default.
             without: arms that are not available this time.
         """
-        state = self._state
-        with self._guard.lock:
+        guard, state = self._guard, self._state
+        with guard.lock:
             among = state.arms.available(arms, without)
-            entry, _ = state.decide(among, state.rounds + 1, False, self._guard.settle())
+            now = guard.clock() if state.window is None else guard.settle()
+            entry, _ = state.decide(among, state.rounds + 1, False, now)
             arm = state.arms.names[entry.slot]
         if state.warnings:
             self._warn()

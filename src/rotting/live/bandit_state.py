@@ -256,10 +256,10 @@ class BanditState(Generic[Arm]):
         if self.events is not None:
             self.events.append({"event": "rewarded", "id": key, "reward": value})
         if not self.missing_zeros.done:
-            delay, by_id = self.rounds - entry.round, type(key) is str
-            if self.missing_zeros.add_reward(value, delay, by_id, self.n_pending):
+            delay, by_id, n_pending = self.rounds - entry.round, type(key) is str, len(ledger.entries)
+            if self.missing_zeros.add_reward(value, delay, by_id, n_pending):
                 self.warnings.append(
-                    f"no reward was 0 so far, and {self.n_pending} decisions have none: a decision that paid nothing must be "
+                    f"no reward was 0 so far, and {n_pending} decisions have none: a decision that paid nothing must be "
                     f"rewarded with 0, else all arms look good"
                 )
         return "applied"

@@ -12,9 +12,6 @@ from rotting.live.learner import UNKNOWN, Learner
 from rotting.live.pages import Page
 from rotting.live.pending_decisions import PendingDecisions
 
-# Calls `tuple.__new__` directly: half the time of calling the class.
-_explanation: Callable[[type[ArmExplanation], tuple[object, ...]], ArmExplanation] = tuple.__new__
-
 
 class ChosenArm(NamedTuple):
     """An arm that was chosen."""
@@ -22,6 +19,11 @@ class ChosenArm(NamedTuple):
     slot: int
     propensity: float | None  # None if the caller does not want it and the policy does not need it
     reason: ArmExplanation | None
+
+
+# These call `tuple.__new__` directly: half the time of calling the class.
+_explanation: Callable[[type[ArmExplanation], tuple[object, ...]], ArmExplanation] = tuple.__new__
+_chosen_arm: Callable[[type[ChosenArm], tuple[object, ...]], ChosenArm] = tuple.__new__
 
 
 class Chooser:
@@ -35,6 +37,8 @@ class Chooser:
     def __init__(self, learner: Learner, pending: PendingDecisions) -> None:
         self.learner, self.pending = learner, pending
         self._propensity = None if learner.policy.randomised else 1.0
+        # Whether the policy draws without writing the propensity of its choice into its state.
+        self._draws = learner.policy.randomised and not learner.uses_propensity
 
     def copy(self) -> "Chooser":
         """Return an independent copy."""
@@ -42,10 +46,31 @@ class Chooser:
 
     def choose(self, t: int, key: int, among: Ints | Complement | Page, explained: bool) -> ChosenArm:
         """Choose one of the slots `among` in round t; `explained`: with its propensity and the reason."""
-        learner, pending = self.learner, self.pending
-        draws = self._propensity is None and not learner.uses_propensity  # without writing the propensity into the state
-        if not pending.waiting and type(among) is not Page and not (draws and explained):
-            return self._choose_alone(t, key, among, explained)
+        learner = self.learner
+        if self.pending.waiting or type(among) is Page or (explained and self._draws):
+            return self._choose_with_pending(t, key, among, explained)
+        # No arm waits: the policy alone decides. Most decisions end here.
+        if type(among) is Complement:
+            hidden = learner.hide(among.every, among.hidden)
+            offered = among.slots if hidden is None else hidden
+        else:
+            offered = among
+        reason = None
+        if explained:
+            slot, index, mean, window, width = learner.choose_and_explain(t, key, offered)
+            reason = self._reason(slot, index, mean, window, width)
+        else:
+            slot = learner.choose(t, key, offered)
+        propensity = self._propensity
+        if propensity is None and learner.uses_propensity:
+            propensity = float(learner.state.propensity[slot])
+        return _chosen_arm(ChosenArm, (slot, propensity, reason))
+
+    def _choose_with_pending(self, t: int, key: int, among: Ints | Complement | Page, explained: bool) -> ChosenArm:
+        """Choose where arms may wait, or where the propensity must be computed before the choice."""
+        learner, pending, draws = self.learner, self.pending, self._draws
+        # Also where only waiting arms compete and the policy is not called: applying the event of the decision makes room, too.
+        learner.make_room(t)
         at_once = pending.choose_and_explain(learner, t, key, among) if type(among) is not Page else None
         if at_once is not None:
             slot, index, mean, window, width = at_once
@@ -65,25 +90,6 @@ class Chooser:
         if draws and explained:  # 1 if the policy did not draw, since all arms wait
             propensity = 1.0 if drawn is None else float(drawn[np.searchsorted(candidates.offered, slot)])
         elif propensity is None and learner.uses_propensity:
-            propensity = float(learner.state.propensity[slot])
-        return ChosenArm(slot, propensity, reason)
-
-    def _choose_alone(self, t: int, key: int, among: Ints | Complement, explained: bool) -> ChosenArm:
-        """Choose where no arm waits: the policy alone decides."""
-        learner = self.learner
-        if type(among) is Complement:
-            hidden = learner.hide(among.every, among.hidden)
-            offered = among.slots if hidden is None else hidden
-        else:
-            offered = among
-        reason = None
-        if explained:
-            slot, index, mean, window, width = learner.choose_and_explain(t, key, offered)
-            reason = self._reason(slot, index, mean, window, width)
-        else:
-            slot = learner.choose(t, key, offered)
-        propensity = self._propensity
-        if propensity is None and learner.uses_propensity:
             propensity = float(learner.state.propensity[slot])
         return ChosenArm(slot, propensity, reason)
 

@@ -88,7 +88,8 @@ class Ledger:
 
     def hold(self, entry: Entry, reward: float) -> None:
         """Keep the reward of a decision until its window closes."""
-        self._take_unrewarded(entry)
+        if self._single.pop(entry.slot, None) is None:
+            self._take_from_several(entry)
         held = Entry(entry.key, entry.slot, entry.round, entry.propensity, entry.time, reward)
         self.entries[entry.key] = held  # at the same place
         self._rewarded.setdefault(entry.slot, {})[entry.key] = held
@@ -129,7 +130,8 @@ class Ledger:
         key = entry.key
         del self.entries[key]
         if entry.reward is None:
-            self._take_unrewarded(entry)
+            if self._single.pop(entry.slot, None) is None:
+                self._take_from_several(entry)
         else:
             rewarded = self._rewarded[entry.slot]
             del rewarded[key]
@@ -138,13 +140,11 @@ class Ledger:
         if type(key) is str:
             self.closed.add(key, reward)
 
-    def _take_unrewarded(self, entry: Entry) -> None:
-        """Remove a decision from those of its slot without a reward."""
-        if self._single.pop(entry.slot, None) is None:
-            several = self._several[entry.slot]
-            del several[entry.key]
-            if not several:
-                del self._several[entry.slot]
+    def _take_from_several(self, entry: Entry) -> None:
+        several = self._several[entry.slot]
+        del several[entry.key]
+        if not several:
+            del self._several[entry.slot]
 
     def outcome_if_not_open(self, key: Key, reward: float) -> Outcome:
         """Return the outcome of a reward for a decision that has a reward or is not pending."""

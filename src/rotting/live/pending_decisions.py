@@ -110,7 +110,6 @@ class PendingDecisions(SlotCounts):
         if self._choose_and_compete is None or among.size - len(self.waiting) >= MANY:
             return None
         arms = to_slots(among)
-        learner.make_room(t)
         made: SlotAndReason = learner.call(
             self._choose_and_compete.choose_and_compete, t, key, arms, self.counts, self.new_first, np.empty_like(arms)
         )
