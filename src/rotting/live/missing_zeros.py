@@ -20,6 +20,8 @@ _TRUSTED = 1_000  # rewards
 class MissingZeros:
     """What the rewards of decisions have in common so far."""
 
+    __slots__ = ("_by_arm", "_differ", "_last", "_longest", "_rewards", "done")
+
     def __init__(
         self,
         rewards: int = 0,
