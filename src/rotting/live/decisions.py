@@ -62,12 +62,12 @@ def id_of(decision: object) -> str:
 
 
 class Ids:
-    """Makes ids that cannot be guessed, 8 at a time: reading random bytes from the system takes longer than a decision.
+    """Makes ids that cannot be guessed, 64 at a time: reading random bytes from the system takes longer than a decision.
 
     Any number of threads may use it, and no lock is needed: the methods of a deque are atomic.
     """
 
-    _BYTES_PER_ID, _IDS_AT_ONCE = 16, 8
+    _DIGITS_PER_ID, _IDS_AT_ONCE = 32, 64
 
     def __init__(self) -> None:
         self._unused: deque[str] = deque()
@@ -79,7 +79,7 @@ class Ids:
         try:
             return self._unused.pop()
         except IndexError:
-            size = self._BYTES_PER_ID
-            random = os.urandom(size * self._IDS_AT_ONCE)
-            self._unused.extend(random[start : start + size].hex() for start in range(size, len(random), size))
-            return random[:size].hex()
+            size = self._DIGITS_PER_ID
+            digits = os.urandom(size * self._IDS_AT_ONCE // 2).hex()
+            self._unused.extend([digits[start : start + size] for start in range(size, len(digits), size)])
+            return digits[:size]
