@@ -301,6 +301,14 @@ def test_slots_are_those_of_the_active_arms_in_order(lives: list[tuple[str, int]
         assert [arms.names[slot] for slot in arms.active.values()] == list(arms.active)
 
 
+def test_bandits_that_share_their_first_slots_do_not_change_each_other() -> None:
+    one, other = Arms(["a", "b", "c"]), Arms(["d", "e", "f"])
+    assert one.slots is other.slots
+    one.add("g")
+    one.retire("a")
+    assert (one.slots.tolist(), other.slots.tolist(), Arms([1, 2, 3]).slots.tolist()) == ([1, 2, 3], [0, 1, 2], [0, 1, 2])
+
+
 def test_present_arms_are_numbered() -> None:
     policy = make("m-ucb", gamma=1.0)
     bandit = Bandit(policy, arms=range(6))

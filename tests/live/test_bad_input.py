@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -275,7 +276,7 @@ def test_invalid_arguments_of_a_new_bandit_are_refused(options: dict[str, Any], 
 def test_numbers_of_other_kinds_are_rewards(verb: str, reward: Any) -> None:
     bandit, plain = (Bandit(make("kl-ucb"), arms=["a", "b"]) for _ in range(2))
     for each, value in ((bandit, reward), (plain, float(reward))):
-        each._guard.ids.new = lambda: "the same"  # type: ignore[method-assign]
+        each._guard.ids = SimpleNamespace(new=lambda: "the same")  # type: ignore[assignment]
         REWARDS[verb](each, each.decide().id, value)
     assert bandit.get_state() == plain.get_state()
 

@@ -3,6 +3,7 @@
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import pytest
 from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
-from rotting.live.decisions import Key
+from rotting.live.decisions import Ids, Key
 from rotting.live.ledger import Entry
 from rotting.live.saved_state import StateParts
 from rotting.policy import Policy
@@ -27,6 +28,14 @@ if TYPE_CHECKING:
 
 LEARNERS = learners()
 WEIGHERS = [make("exp3", gamma=0.1), make("exp3-s", gamma=0.1), make("rexp3", horizon=500)]
+
+
+def test_ids_are_distinct_in_all_threads() -> None:
+    ids = Ids()
+    with ThreadPoolExecutor(4) as threads:
+        made = list(threads.map(lambda _: ids.new(), range(1_000)))
+    assert len(set(made)) == 1_000
+    assert all(len(bytes.fromhex(each)) == 16 for each in made)
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)

@@ -81,6 +81,15 @@ def test_a_forked_child_draws_for_itself() -> None:
 
 @forking
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_forked_child_makes_its_own_ids() -> None:
+    bandit = Bandit(make("ucb1"), arms=["a", "b"])
+    bandit.decide()  # which makes ids for the next decisions, too
+    there = in_a_child(lambda: " ".join(bandit.decide().id for _ in range(20))).split()
+    assert len({*there, *(bandit.decide().id for _ in range(20))}) == 40
+
+
+@forking
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_fork_waits_for_a_change_and_the_child_is_consistent() -> None:
     bandit, done = Bandit(make("ucb1"), arms=range(3), seed=2), threading.Event()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -146,6 +147,54 @@ def test_a_call_that_gets_no_connection_in_time_was_not_sent(monkeypatch: pytest
         arrived.clear()
         end.clear()
         asyncio.run(work(AsyncioPool(parse_address(service.url, None))))
+
+
+def in_this_thread(work: Callable[[], list[Any]]) -> list[Any]:
+    return work()
+
+
+def in_another_thread(work: Callable[[], list[Any]]) -> list[Any]:
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(work).result(60)
+
+
+@pytest.mark.parametrize("run", [in_this_thread, in_another_thread])
+@pytest.mark.parametrize("call", [call_blocking, call_async])
+def test_a_response_that_does_not_end_is_given_up_in_time(call: Caller, run: Callable[..., list[Any]]) -> None:
+    """Each byte that comes must not start the time anew."""
+
+    def serve(connection: RawConnection) -> None:
+        connection.respond(connection.request())
+        connection.request()
+        for byte in names(b"after=slow"):
+            connection.send(bytes([byte]))
+            time.sleep(0.02)
+
+    with raw_service(serve) as service:
+        began = time.monotonic()
+        first, late = run(lambda: call(service.url, ["a", "b"], timeout=0.3))
+        assert first == ["a"]
+        assert "the response did not end within 0.3 s" in str(late)
+        assert 0.3 <= time.monotonic() - began < 1.0
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers")
+def test_signals_do_not_extend_the_time_of_a_call() -> None:
+    def serve(connection: RawConnection) -> None:
+        connection.request()
+        connection.request()  # waits until the client closes the connection
+
+    interrupted: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, _: interrupted.append(number))
+    signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+    try:
+        with raw_service(serve) as service:
+            [late] = call_blocking(service.url, ["a"], timeout=0.3)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert "the response did not end within 0.3 s" in str(late)
+    assert interrupted
 
 
 # --- Servers that misbehave -------------------------------------------------------------------------------------------------

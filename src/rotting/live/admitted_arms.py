@@ -46,7 +46,7 @@ class AdmittedArms:
         self.ready_for: Ints | None = None
         """The array that the state is ready for; None if that is not known."""
         self._admitted: Ints | None = None  # the arms that were told to `admit`
-        self._hidden: set[int] = set()  # those of them that are hidden
+        self._hidden: set[int] | frozenset[int] = NOTHING  # those of them that are hidden; a set once they have changed
         self._hidden_as: frozenset[int] | None = NOTHING  # the argument of `hide` that the hidden ones were given as
 
     @property
@@ -72,11 +72,11 @@ class AdmittedArms:
                 return  # the policy compares so few arms one by one, without its tournament
             if readmit is None or self.ready_for is None or arms is not self._admitted:
                 admit(p, s, arms)
-                before = set()
+                before = NOTHING
             if readmit is not None and hidden != before:
                 changes = (np.fromiter(each, np.int64, len(each)) for each in (before - hidden, hidden - before))
                 readmit(p, s, *changes)
-        self.ready_for, self._admitted, self._hidden, self._hidden_as = arms, arms, set(hidden), hidden
+        self.ready_for, self._admitted, self._hidden, self._hidden_as = arms, arms, hidden, hidden
 
     def hide(self, p: Any, s: Any, n_slots: int, arms: Ints, hidden: frozenset[int]) -> Ints | None:
         """Return an array that stands for `arms` without the `hidden` ones; None if the policy must list them."""
@@ -99,6 +99,8 @@ class AdmittedArms:
             return None
         if shown or hidden:
             readmit(p, s, np.array(shown, np.int64), np.array(hidden, np.int64))
+            if isinstance(self._hidden, frozenset):
+                self._hidden = set(self._hidden)
             self._hidden.difference_update(shown)
             self._hidden.update(hidden)
             self.ready_for, self._hidden_as = arms[:left], None

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable
 from itertools import islice
 from sys import intern
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, final
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -59,6 +60,17 @@ def check_arm(arm: object, depth: int = _MAX_DEPTH) -> None:
 def _interned(arm: Arm) -> Arm:
     """Return an arm, as the one string of its text if it is a string: thousands of bandits often have the same arms."""
     return intern(arm) if type(arm) is str else arm  # type: ignore[call-overload]
+
+
+_FIRST_SLOTS: WeakValueDictionary[int, Ints] = WeakValueDictionary()
+
+
+def _first_slots(number: int) -> Ints:
+    """Return the slots 0, 1, ...; all bandits with as many arms share the array, which nobody may change."""
+    found: Ints | None = _FIRST_SLOTS.get(number)
+    if found is None:
+        found = _FIRST_SLOTS[number] = np.arange(number)
+    return found
 
 
 def check_iterable(arms: object, name: str = "arms") -> None:
@@ -130,6 +142,8 @@ def to_slots(among: Ints | HasSlots) -> Ints:
 class Arms(Generic[Arm]):
     """The slot of each arm."""
 
+    __slots__ = ("_last_available", "active", "free", "names", "retired", "slots")
+
     def __init__(self, names: Iterable[Arm]) -> None:
         check_iterable(names)
         self.names = [_interned(arm) for arm in names]  # the id in each slot; meaningless for a free slot
@@ -143,7 +157,7 @@ class Arms(Generic[Arm]):
             raise InvalidValueError("arms", "be distinct", twice, hint=" twice")
         self.retired: dict[Hashable, int] = {}
         self.free: list[int] = []  # a heap: the lowest free slot is used next
-        self.set_slots(np.arange(len(self.names)))
+        self.set_slots(_first_slots(len(self.names)))
 
     @classmethod
     def restored(cls, n_slots: int, active: dict[Hashable, int], retired: dict[Hashable, int]) -> "Arms[Hashable]":

@@ -34,6 +34,8 @@ class Chooser:
         pending: the pending decisions.
     """
 
+    __slots__ = ("_propensity", "learner", "pending")
+
     def __init__(self, learner: Learner, pending: PendingDecisions) -> None:
         self.learner, self.pending = learner, pending
         self._propensity = None if learner.policy.randomised else 1.0

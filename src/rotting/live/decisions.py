@@ -1,6 +1,7 @@
 """Decisions of a bandit, their ids, and the outcomes of their rewards."""
 
 import os
+from collections import deque
 from typing import Generic, Literal, NamedTuple
 
 from rotting.errors import InvalidTypeError
@@ -61,17 +62,24 @@ def id_of(decision: object) -> str:
 
 
 class Ids:
-    """Makes ids that cannot be guessed, 8 at a time: reading random bytes from the system takes longer than a decision."""
+    """Makes ids that cannot be guessed, 64 at a time: reading random bytes from the system takes longer than a decision.
 
-    _DIGITS_PER_ID, _IDS_AT_ONCE = 32, 8  # digits of an id, and ids made at a time
+    Any number of threads may use it, and no lock is needed: the methods of a deque are atomic.
+    """
+
+    _DIGITS_PER_ID, _IDS_AT_ONCE = 32, 64
 
     def __init__(self) -> None:
-        self._digits, self._place = "", 0
+        self._unused: deque[str] = deque()
+        if hasattr(os, "register_at_fork"):  # not on Windows
+            os.register_at_fork(after_in_child=self._unused.clear)  # a child must not use the ids of its parent
 
     def new(self) -> str:
         """Return a new id."""
-        place = self._place
-        if place == len(self._digits):
-            self._digits, place = os.urandom(self._DIGITS_PER_ID * self._IDS_AT_ONCE // 2).hex(), 0
-        end = self._place = place + self._DIGITS_PER_ID
-        return self._digits[place:end]
+        try:
+            return self._unused.pop()
+        except IndexError:
+            size = self._DIGITS_PER_ID
+            digits = os.urandom(size * self._IDS_AT_ONCE // 2).hex()
+            self._unused.extend([digits[start : start + size] for start in range(size, len(digits), size)])
+            return digits[:size]

@@ -24,7 +24,7 @@ from rotting.live.shared_functions import shared
 from rotting.parts.stack_pool import LARGE, longer, longer_with_reserve
 from rotting.policy import Policy, Reason
 
-FIRST_CAPACITY = 64
+FIRST_CAPACITY = 16  # rounds; most of the memory of an idle bandit is the state of its policy
 UNKNOWN = Reason(math.nan, math.nan, 0, math.nan)
 """The reason if the policy explains nothing or did not choose."""
 

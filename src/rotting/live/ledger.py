@@ -53,6 +53,8 @@ class Entry:
 class Ledger:
     """The pending decisions, oldest first, and the rewards of closed ones."""
 
+    __slots__ = ("_rewarded", "_several", "_single", "closed", "entries", "max_pending")
+
     def __init__(self, max_pending: int, closed: Iterable[tuple[str, FinalReward]] = ()) -> None:
         self.max_pending = max_pending
         self.entries: OrderedDict[Key, Entry] = OrderedDict()
@@ -167,6 +169,8 @@ class ClosedDecisions:
     of them are fast. Only a second reward searches the chunks.
     """
 
+    __slots__ = ("_chunks", "_last", "_most")
+
     def __init__(self, most: int, rewards: Iterable[tuple[str, FinalReward]] = ()) -> None:
         self._most = most
         self._chunks: list[dict[str, FinalReward]] = [{}]  # oldest first; all but the last are full and do not change
@@ -222,6 +226,8 @@ class Orphans:
         most: how many pulls are remembered.
         rounds: the rounds of each id, oldest first.
     """
+
+    __slots__ = ("_most", "_number", "_rounds")
 
     def __init__(self, most: int, rounds: Iterable[tuple[Hashable, list[int]]] = ()) -> None:
         self._most, self._number = most, 0

@@ -34,6 +34,8 @@ class RecordingLock:
         listener: called with the events.
     """
 
+    __slots__ = ("_listener", "_lock", "_reason", "_state")
+
     def __init__(self, state: BanditState, listener: Listener) -> None:
         self._lock, self._state, self._listener = threading.RLock(), state, listener
         self._reason = ""
@@ -87,13 +89,15 @@ class Guard(Generic[Arm]):
         clock: the time in seconds; tests pass a clock of their own.
     """
 
+    ids = Ids()
+    """Makes the ids of the decisions of all bandits."""
+
     def __init__(self, state: BanditState[Arm], listener: Listener | None = None, clock: Clock = steady_clock) -> None:
         self.state, self.clock = state, clock
         self.opened = clock()
         """When the bandit was made or opened in this process."""
         self._recording = None if listener is None else RecordingLock(state, listener)
         self.lock: AbstractContextManager[Any] = self._recording or threading.RLock()
-        self.ids = Ids()
         _guards.add(self)
 
     def settle(self) -> float:
@@ -118,7 +122,6 @@ class Guard(Generic[Arm]):
 
     def after_fork(self, is_whole: bool) -> None:
         """Prepare the bandit for the forked child; `is_whole`: no thread was changing it."""
-        self.ids = Ids()
         if self._recording is not None:
             self.lock = ShutLock("the bandit belongs to the process that opened it: open it again in this one")
         elif not is_whole:

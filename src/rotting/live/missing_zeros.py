@@ -17,7 +17,7 @@ _ENOUGH_EQUAL, _ENOUGH = 8, 20  # rewards before a warning: if all are equal, an
 _TRUSTED = 1_000  # rewards
 
 
-@dataclass
+@dataclass(slots=True)
 class MissingZeros:
     """What the rewards of decisions have in common so far."""
 

@@ -13,6 +13,8 @@ from rotting.policy import Policy, how_to_accept, range_error
 class RewardRule:
     """The rule for the rewards of a policy: they must be in its `reward_range`."""
 
+    __slots__ = ("_policy", "high", "least", "low", "most")
+
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self.low, self.high = policy.reward_range or (-math.inf, math.inf)

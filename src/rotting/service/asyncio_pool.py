@@ -19,7 +19,7 @@ class AsyncioPool:
         self._idle: IdleConnections[_AsyncioConnection] = IdleConnections()
 
     async def exchange(self, message: bytes, timeout: float, progress: Progress) -> ClientResponse:
-        """SendRequest a request and return its response; raises OSError or MalformedResponseError if there is none."""
+        """Send a request and return its response; raises OSError or MalformedResponseError if there is none."""
         end = asyncio.get_running_loop().time() + timeout
         if self._free.locked():
             async with asyncio.timeout_at(end):
@@ -34,10 +34,7 @@ class AsyncioPool:
             except BaseException:
                 connection.close()
                 raise
-            if is_reusable:
-                self._idle.push(connection)
-            else:
-                connection.close()
+            self._idle.give_back(connection, is_reusable)
             return response
         finally:
             self._free.release()

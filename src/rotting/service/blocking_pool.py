@@ -1,9 +1,17 @@
-"""The connections of `Client`: sockets that block, for any number of threads."""
+"""The connections of `Client`: sockets that block, for any number of threads.
 
+With many threads, most of the time of a call is not spent in its code. Python releases its global lock (GIL) for each system
+call, and wakes up a thread that waits for it, which often finds the lock taken again. So a call makes as few system calls as
+possible: `_PlainConnection` sends a request with one and receives the response with another.
+"""
+
+import os
 import socket
+import struct
 import time
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from threading import current_thread, main_thread
 
 from rotting.service.address import Address
 from rotting.service.http1 import ResponseReader, check_tunnel
@@ -25,7 +33,7 @@ class BlockingPool:
         self._idle: IdleConnections[_BlockingConnection] = IdleConnections()
 
     def exchange(self, message: bytes, timeout: float, progress: Progress) -> ClientResponse:
-        """SendRequest a request and return its response; raises OSError or MalformedResponseError if there is none."""
+        """Send a request and return its response; raises OSError or MalformedResponseError if there is none."""
         end = time.monotonic() + min(timeout, _LONGEST)
         try:
             self._free.get(timeout=_seconds_until(end))
@@ -39,10 +47,7 @@ class BlockingPool:
             except BaseException:
                 connection.close()
                 raise
-            if is_reusable:
-                self._idle.push(connection)
-            else:
-                connection.close()
+            self._idle.give_back(connection, is_reusable)
             return response
         finally:
             self._free.put(None)
@@ -53,6 +58,8 @@ class BlockingPool:
 
 
 class _BlockingConnection:
+    """A connection whose socket has a timeout: before it sends or receives, Python waits in another system call."""
+
     __slots__ = ("_socket",)
 
     def __init__(self, sock: socket.socket) -> None:
@@ -60,22 +67,69 @@ class _BlockingConnection:
 
     def exchange(self, message: bytes, end: float, opens_tunnel: bool = False) -> tuple[ClientResponse, bool]:
         """Return the response to a request, and whether the connection can be used for another one."""
-        sock, reader = self._socket, ResponseReader(opens_tunnel)
-        sock.settimeout(_seconds_until(end))
+        reader = ResponseReader(opens_tunnel)
         with suppress(BrokenPipeError, ConnectionResetError):  # there may be a response that says why, such as status 413
-            sock.sendall(message)
+            self._send(message, end)
         response = None
         while response is None:
-            sock.settimeout(_seconds_until(end))
-            part = sock.recv(_PART)
+            part = self._receive(end)
             response = reader.feed(part) if part else reader.feed_end()
         return response, reader.is_reusable
+
+    def _send(self, message: bytes | memoryview, end: float) -> None:
+        self._socket.settimeout(_seconds_until(end))
+        self._socket.sendall(message)
+
+    def _receive(self, end: float) -> bytes:
+        """Return the next bytes; none if the connection has ended."""
+        self._socket.settimeout(_seconds_until(end))
+        return self._socket.recv(_PART)
 
     def is_quiet(self) -> bool:
         return not is_readable(self._socket.fileno())
 
     def close(self) -> None:
         self._socket.close()
+
+
+class _PlainConnection(_BlockingConnection):
+    """A connection without TLS, whose socket has no timeout: the kernel ends a system call that takes too long."""
+
+    __slots__ = ("_timeout",)
+
+    def __init__(self, sock: socket.socket) -> None:
+        super().__init__(sock)
+        sock.settimeout(None)
+        self._timeout = 0.0  # seconds after which the kernel ends `recv`
+
+    def _send(self, message: bytes | memoryview, end: float) -> None:
+        try:
+            sent = self._socket.send(message, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(message):  # more than the kernel has room for
+            super()._send(memoryview(message)[sent:], end)
+            self._socket.settimeout(None)
+
+    def _receive(self, end: float) -> bytes:
+        if current_thread() is main_thread():
+            part = super()._receive(end)  # signals interrupt this thread, and the kernel would start the time anew after each
+            self._socket.settimeout(None)
+            return part
+        left = _seconds_until(end)
+        if not left <= self._timeout < left + _INEXACT:
+            microseconds = int(1e6 * left) + 1  # 0 would mean no timeout
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(*divmod(microseconds, 10**6)))
+            self._timeout = left
+        try:
+            return self._socket.recv(_PART)
+        except BlockingIOError:
+            raise TimeoutError from None
+
+
+_INEXACT = 0.001  # seconds by which a call may take longer: most calls need not set the timeout of their connection again
+_TIMEVAL = struct.Struct("@ll")  # seconds and microseconds
+_HAS_TIMEVAL = os.name == "posix"  # elsewhere the option is a number of milliseconds
 
 
 def _seconds_until(end: float) -> float:
@@ -94,8 +148,8 @@ def _open(address: Address, end: float) -> _BlockingConnection:
             check_tunnel(response)
         if address.tls is not None:
             sock.settimeout(_seconds_until(end))
-            sock = address.tls.wrap_socket(sock, server_hostname=address.tls_name)
-        return _BlockingConnection(sock)
+            return _BlockingConnection(address.tls.wrap_socket(sock, server_hostname=address.tls_name))
+        return _PlainConnection(sock) if _HAS_TIMEVAL else _BlockingConnection(sock)
     except BaseException:
         sock.close()
         raise

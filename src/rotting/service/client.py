@@ -6,16 +6,16 @@ sends the requests over the connections of a pool.
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, overload
 
 from rotting.common.rules import nonnegative_int, positive
 from rotting.errors import RottingError, ServiceError
 from rotting.live.decisions import Decision
 from rotting.service import retries
-from rotting.service.address import parse_address
+from rotting.service.address import Address, parse_address
 from rotting.service.asyncio_pool import AsyncioPool
 from rotting.service.blocking_pool import BlockingPool
 from rotting.service.client_methods import Awaited, BanditMethods, Blocking, ServiceMethods
@@ -34,6 +34,7 @@ from rotting.service.retries import (
 )
 
 T = TypeVar("T")
+P = TypeVar("P")
 Names = Iterable[str] | None
 """Names of arms."""
 
@@ -123,7 +124,30 @@ def _no_response(error: Exception, progress: Progress, timeout: float) -> NoResp
 # --- Clients ----------------------------------------------------------------------------------------------------------------
 
 
-class Client(ServiceMethods, Blocking):
+class _BaseClient(ServiceMethods, Generic[P]):
+    """What both clients are made of."""
+
+    _new_pool: Callable[[Address], P]
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout: float = 10.0,
+        retries: int = 5,
+        deadline: float | None = 30.0,
+    ) -> None:
+        self._limits = _limits(timeout, retries, deadline)
+        self._address = parse_address(url, token)
+        self._pools: Pools[P] = Pools(lambda: self._new_pool(self._address))
+        self._cleanups: set[asyncio.Task[None]] = set()  # those in the background; a `Client` has none
+
+    def _encode(self, step: SendRequest) -> bytes:
+        return encode_request(step.request, self._address.prefix, self._address.headers)
+
+
+class Client(_BaseClient[BlockingPool], Blocking):
     """The bandits of a service, with the methods of `Bandit`.
 
     In use::
@@ -156,18 +180,7 @@ class Client(ServiceMethods, Blocking):
             raises `ServiceUnreachableError`.
     """
 
-    def __init__(
-        self,
-        url: str,
-        token: str | None = None,
-        *,
-        timeout: float = 10.0,
-        retries: int = 5,
-        deadline: float | None = 30.0,
-    ) -> None:
-        self._limits = _limits(timeout, retries, deadline)
-        self._address = parse_address(url, token)
-        self._pools = Pools(lambda: BlockingPool(self._address))
+    _new_pool = BlockingPool
 
     def bandit(self, name: str) -> RemoteBandit:
         """Return a bandit that exists on the service; sends no request."""
@@ -203,9 +216,8 @@ class Client(ServiceMethods, Blocking):
 
     def _exchange(self, step: SendRequest, progress: Progress) -> ClientResponse | NoResponse:
         """Send a request, and read the response."""
-        message = encode_request(step.request, self._address.prefix, self._address.headers)
         try:
-            return self._pools.current().exchange(message, step.timeout, progress)
+            return self._pools.current().exchange(self._encode(step), step.timeout, progress)
         except ServiceError:
             raise  # the client is closed; a ServiceError is an OSError too
         except (OSError, MalformedResponseError) as error:
@@ -224,7 +236,7 @@ class Client(ServiceMethods, Blocking):
         self.close()
 
 
-class AsyncClient(ServiceMethods, Awaited):
+class AsyncClient(_BaseClient[AsyncioPool], Awaited):
     """A `Client` for asyncio: its methods are awaited.
 
     In use::
@@ -245,19 +257,7 @@ class AsyncClient(ServiceMethods, Awaited):
         deadline: as for `Client`.
     """
 
-    def __init__(
-        self,
-        url: str,
-        token: str | None = None,
-        *,
-        timeout: float = 10.0,
-        retries: int = 5,
-        deadline: float | None = 30.0,
-    ) -> None:
-        self._limits = _limits(timeout, retries, deadline)
-        self._address = parse_address(url, token)
-        self._pools = Pools(lambda: AsyncioPool(self._address))
-        self._cleanups: set[asyncio.Task[None]] = set()
+    _new_pool = AsyncioPool
 
     def bandit(self, name: str) -> AsyncRemoteBandit:
         """Return a bandit that exists on the service; sends no request."""
@@ -292,10 +292,9 @@ class AsyncClient(ServiceMethods, Awaited):
 
     async def _exchange(self, step: SendRequest, progress: Progress) -> ClientResponse | NoResponse:
         """Send a request, and read the response."""
-        message = encode_request(step.request, self._address.prefix, self._address.headers)
         pool = self._pools.current(asyncio.get_running_loop())
         try:
-            return await pool.exchange(message, step.timeout, progress)
+            return await pool.exchange(self._encode(step), step.timeout, progress)
         except ServiceError:
             raise  # the client is closed; a ServiceError is an OSError too
         except (OSError, MalformedResponseError) as error:

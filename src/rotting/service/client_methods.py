@@ -5,7 +5,6 @@ A method is written once. It returns a `Call`, which a `Client` makes at once an
 
 import json
 import math
-import secrets
 from collections.abc import Callable, Coroutine, Hashable, Iterable
 from functools import cached_property, update_wrapper
 from types import MethodType
@@ -13,7 +12,7 @@ from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Ty
 from urllib.parse import quote, urlencode
 
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.live.decisions import Decision, Outcome, id_of
+from rotting.live.decisions import Decision, Ids, Outcome, id_of
 from rotting.live.durations import Duration, seconds_in
 from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.policy import Policy
@@ -68,7 +67,14 @@ _ENCODE = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _JSON = {"Content-Type": "application/json"}
 
 
-def _call(method: str, path: str, parse: Callable[[Any], T | Call[T]], body: Any = None, **query: Any) -> Call[T]:
+def _call(
+    method: str,
+    path: str,
+    parse: Callable[[Any], T | Call[T]],
+    body: Any = None,
+    cleanup: Callable[[], Call[Any]] | None = None,
+    **query: Any,
+) -> Call[T]:
     try:
         content = None if body is None else _ENCODE(body).encode()
     except TypeError as error:
@@ -78,7 +84,7 @@ def _call(method: str, path: str, parse: Callable[[Any], T | Call[T]], body: Any
             "the request", "hold only what JSON can carry", body, got="NaN, an infinite number or a loop"
         ) from None
     target = f"{path}?{_encode_query(query)}" if query else path
-    return Call(ClientRequest(method, target, content, {} if content is None else _JSON), parse)
+    return Call(ClientRequest(method, target, content, {} if content is None else _JSON), parse, cleanup=cleanup)
 
 
 def _encode_query(query: dict[str, Any]) -> str:
@@ -173,6 +179,10 @@ def _parse_explanation(data: Any) -> Explanation:
 # --- Methods ----------------------------------------------------------------------------------------------------------------
 
 
+_keys = Ids()
+"""Makes idempotency keys."""
+
+
 class ServiceMethods:
     """Methods of `Client` and `AsyncClient`."""
 
@@ -244,8 +254,14 @@ class BanditMethods:
     def _path(self, *segments: str) -> str:
         return "/".join([self._root, *segments])
 
-    def _post(self, collection: str, parse: Callable[[Any], T | Call[T]], body: Any = None) -> Call[T]:
-        return _call("POST", self._path(collection), parse, body)
+    def _post(
+        self,
+        collection: str,
+        parse: Callable[[Any], T | Call[T]],
+        body: Any = None,
+        cleanup: Callable[[], Call[Any]] | None = None,
+    ) -> Call[T]:
+        return _call("POST", self._path(collection), parse, body, cleanup)
 
     def _decide(
         self, arms: Iterable[str] | None, count: int | None, without: Iterable[str] | None, key: str | None, dry_run: bool
@@ -256,7 +272,7 @@ class BanditMethods:
         knows that key. If the caller gives up, nobody can ask for the decisions again, and the key is cancelled.
         """
         wanted = 1 if count is None else count
-        own_key = secrets.token_hex(16)
+        own_key = _keys.new()
         body = {
             "count": wanted,
             "arms": _to_list("arms", arms),
@@ -271,10 +287,10 @@ class BanditMethods:
                 raise ValueError("decisions")
             return decisions
 
-        call = self._post("decisions", parse, body)
-        if key is not None or dry_run:
-            return call
-        return call._replace(cleanup=lambda: self._post("cancellations", _parse_outcome, {"keys": [own_key]}))
+        def cancel() -> Call[Outcome]:
+            return self._post("cancellations", _parse_outcome, {"keys": [own_key]})
+
+        return self._post("decisions", parse, body, cancel if key is None and not dry_run else None)
 
     @method
     def reward(self, id: str | Decision, reward: float) -> Call[Outcome]:  # noqa: A002 - the name of this field of a decision

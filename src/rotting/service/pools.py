@@ -75,8 +75,11 @@ class IdleConnections(Generic[C]):
                 connection.close()
         return None
 
-    def push(self, connection: C) -> None:
-        """Keep a connection for the next call; close those that have been idle for too long."""
+    def give_back(self, connection: C, is_reusable: bool) -> None:
+        """Keep a connection for the next call if it can be used again; close those that have been idle for too long."""
+        if not is_reusable:
+            connection.close()
+            return
         now = time.monotonic()
         self._stack.append((connection, now))
         with suppress(IndexError):

@@ -12,6 +12,7 @@ from rotting.store.restoring import Resumed
 from rotting.store.writers import Writer
 
 _log = logging.getLogger("rotting.service")
+_NO_NOTES = NameFilter()
 
 
 @dataclass
@@ -80,7 +81,7 @@ class Hosted:
         """The latest decision since the bandit was loaded, as JSON-able data with its reason."""
         self.new_notes = NameFilter()
         """The names of the notes that were added since the bandit was loaded."""
-        self.old_notes = None if description is None else self.new_notes
+        self.old_notes = None if description is None else _NO_NOTES
         """The names of the older notes; None until they are read."""
 
     def _log_warning(self, message: str) -> None:

@@ -45,16 +45,22 @@ class NameFilter:
     def may_have(self, name: str) -> bool:
         """Return False only if the name was never added."""
         code = hash(name)
-        first, step = code & _HALF, code >> 32 | 1
+        step = code >> 32 | 1
+        first = (code & _HALF) + step
         for bits, size in self._parts:
-            place = first
-            for _ in range(_PROBES):
-                place = (place + step) % size
-                if not bits[place >> 3] & 1 << (place & 7):
-                    break
-            else:
+            place = first % size
+            if bits[place >> 3] & 1 << (place & 7) and _has_all(bits, size, place, step):  # most new names end here
                 return True
         return False
+
+
+def _has_all(bits: bytearray, size: int, place: int, step: int) -> bool:
+    """Return whether the bits of a name are set that follow its first one."""
+    for _ in range(_PROBES - 1):
+        place = (place + step) % size
+        if not bits[place >> 3] & 1 << (place & 7):
+            return False
+    return True
 
 
 def _new_part(names: int) -> tuple[bytearray, int]:
