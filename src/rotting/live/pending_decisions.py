@@ -31,13 +31,13 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.entry_points import EntryPoint
-from rotting.engines.tiers import CompileMode, Functions, check_mode
+from rotting.engines.tiers import CompileMode, Entries, Functions, check_mode
 from rotting.errors import KernelError
 from rotting.kernels.binding import bind
 from rotting.kernels.nested_state import new_state
 from rotting.kernels.policy_slots import choose, explain
 from rotting.live.arms import NOTHING, Complement, HasSlots, to_slots
-from rotting.live.learner import Learner, SlotAndReason
+from rotting.live.learner import Learner, SlotAndReason, is_trusted
 from rotting.live.shared_functions import shared
 from rotting.parts.tournament import MANY
 from rotting.policy import Policy, Reason
@@ -246,16 +246,6 @@ class _Choose(Functions):
     call: Callable[..., SlotAndReason]  # `choose_and_compete`
 
 
-def compile_split() -> None:
-    """Compile the part of the rule that is the same for all policies, and keep it in the cache on disk."""
-    _split_functions("now")
-
-
-def compile_rule(policy: Policy) -> None:
-    """Compile the rule for a policy, and keep it in the cache on disk."""
-    PendingDecisions(Learner.new(policy, 2), shrink=True)
-
-
 # --- The counts, and a choice with them ---------------------------------------------------------------------------------------
 
 
@@ -274,26 +264,36 @@ class Choice(NamedTuple):
     offered: Ints | None  # the arms that the policy chose from; None if it did not choose
 
 
+def _split_entries() -> Entries:
+    return {"call": EntryPoint(split_waiting, None, (_COUNTS, _ARMS, True, True, _ARMS))}
+
+
+def _compete_entries(policy: Policy) -> Entries:
+    bound = bind(compete, {explain: policy.kernel.explain})
+    state = new_state(policy, 1, 1)  # of the types of every state of the policy
+    return {"call": EntryPoint(bound, policy, (policy.params, state, 1, _ARMS, _COUNTS, 0, _ARMS), not is_trusted(policy))}
+
+
+def _choose_entries(policy: Policy) -> Entries:
+    bound = bind(choose_and_compete, {choose: policy.kernel.choose, explain: policy.kernel.explain})
+    state = new_state(policy, 1, 1)  # of the types of every state of the policy
+    return {"call": EntryPoint(bound, policy, (policy.params, state, 1, 1, _ARMS, _COUNTS, True, _ARMS))}
+
+
 @cache
 def _split_functions(mode: CompileMode) -> _Split:
     """Return `split_waiting`, which is the same for all policies."""
-    return _Split.of({"call": EntryPoint(split_waiting, None, (_COUNTS, _ARMS, True, True, _ARMS))}, compile_split, mode)
+    return _Split(_split_entries, mode)
 
 
 def _make_compete(policy: Policy, mode: CompileMode) -> _Compete:
     """Return `compete` for a policy."""
-    bound = bind(compete, {explain: policy.kernel.explain})
-    state = new_state(policy, 1, 1)  # of the types of every state of the policy
-    entry = EntryPoint(bound, policy, (policy.params, state, 1, _ARMS, _COUNTS, 0, _ARMS), allocates=True)
-    return _Compete.of({"call": entry}, partial(compile_rule, policy), mode)
+    return _Compete(partial(_compete_entries, policy), mode)
 
 
 def _make_choose(policy: Policy, mode: CompileMode) -> _Choose:
     """Return `choose_and_compete` for a policy."""
-    bound = bind(choose_and_compete, {choose: policy.kernel.choose, explain: policy.kernel.explain})
-    state = new_state(policy, 1, 1)  # of the types of every state of the policy
-    entry = EntryPoint(bound, policy, (policy.params, state, 1, 1, _ARMS, _COUNTS, True, _ARMS))
-    return _Choose.of({"call": entry}, partial(compile_rule, policy), mode)
+    return _Choose(partial(_choose_entries, policy), mode)
 
 
 def _shared_compete(learner: Learner) -> _Compete:
@@ -337,11 +337,26 @@ class PendingDecisions:
         self.stale.clear()
         return self.arrays
 
+    @property
+    def _functions(self) -> list[Functions]:
+        return [each for each in (self._split, self._compete, self._choose_and_compete) if each is not None]
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the functions of the rule that were called are machine code."""
+        return all(each.is_compiled for each in self._functions)
+
+    def warm_up(self, learner: Learner) -> None:
+        """Load the machine code of the rule, as `Functions.warm_up` describes."""
+        if self.by_index and self._compete is None:
+            self._compete = _shared_compete(learner)
+        for each in self._functions:
+            each.warm_up()
+
     def change_over(self) -> None:
         """Replace interpreted functions by machine code."""
-        for each in (self._split, self._compete, self._choose_and_compete):
-            if each is not None:
-                each.change_over()
+        for each in self._functions:
+            each.change_over()
 
     def copy(self) -> "PendingDecisions":
         """Return an independent copy."""
