@@ -100,7 +100,9 @@ def _play(bandit: rotting.Bandit, arms: _Arms, rounds: int) -> None:
 
 def live(n_arms: int, rounds: int) -> int:
     """Return by how many bytes a live bandit of so many arms makes the process grow."""
-    _play(rotting.Bandit(rotting.RAWUCB(), range(2)), _abrupt(2), 10)  # compiles, and leaves little memory to reuse
+    bandit = rotting.Bandit(rotting.RAWUCB(), range(2))
+    bandit.warm_up()
+    _play(bandit, _abrupt(2), 10)  # leaves little memory to reuse
     arms = _abrupt(n_arms)
     gc.collect()
     before = resident()

@@ -1,4 +1,4 @@
-"""Jobs that a child process does: how they end, and that nothing is left behind."""
+"""Jobs that a child process does: how they end, that nothing is left behind, and that no failure changes a decision."""
 
 import operator
 import os
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from rotting.engines.background_compiler import Background, Job
+from tests.helpers.compiler_programs import CHANGE, claimants, compiled_only, environment, run
 
 SECONDS = 60
 
@@ -73,11 +74,27 @@ def test_a_job_that_nobody_needs_is_given_up(background: Background) -> None:
     assert next_one.outcome == "done"
 
 
-def test_without_a_python_to_start_jobs_end_as_killed(background: Background, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_whose_child_is_killed_gets_another_child(background: Background, tmp_path: Path) -> None:
+    die_once = "import os\nif not os.path.exists({0}):\n    open({0}, 'x').close()\n    os._exit(9)"
+    assert outcome(background.submit(work(exec, die_once.format(repr(str(tmp_path / "died")))))) == "done"
+    assert (tmp_path / "died").exists()
+
+
+def test_without_a_python_to_start_jobs_fail(background: Background, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    assert outcome(background.submit(work(int))) == "killed"
+    assert outcome(background.submit(work(int))) == "failed"
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert outcome(background.submit(work(float))) == "killed"
+    assert outcome(background.submit(work(float))) == "failed"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the program that starts Python is a shell script")
+def test_the_path_of_python_may_have_spaces(background: Background, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    python = tmp_path / "my programs" / "python"
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert outcome(background.submit(work(int))) == "done"
 
 
 LEAVE = """
@@ -115,3 +132,112 @@ def test_the_child_ends_with_its_parent(tmp_path: Path, end: str) -> None:
     while is_running(int(pid.read_text())):
         assert time.monotonic() < until
         time.sleep(0.02)
+
+
+# --- What bandits and games do if the compiler fails --------------------------------------------------------------------------
+
+
+NO_FORK = """
+import os
+del os.fork, os.register_at_fork
+"""
+FULL_DISK = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # every write to a file fails
+"""
+SIGNALS = """
+import os, signal, sys, threading
+from contextlib import suppress
+from pathlib import Path
+
+signalled = set()
+
+
+def watch(name, most):
+    while len(signalled) < most:
+        for claim in Path(os.environ["NUMBA_CACHE_DIR"]).rglob("*.claim"):
+            with suppress(OSError, ValueError):
+                compiler = int(claim.read_text().split()[1])
+                if compiler not in {os.getpid(), *signalled}:
+                    os.kill(compiler, signal.Signals[name])
+                    signalled.add(compiler)
+        time.sleep(0.001)
+
+
+threading.Thread(target=watch, args=(sys.argv[1], int(sys.argv[2])), daemon=True).start()
+"""
+posix = pytest.mark.skipif(os.name == "nt", reason="it needs signals or limits that Windows does not have")
+
+
+@compiled_only
+@pytest.mark.parametrize("before", [NO_FORK, pytest.param(FULL_DISK, marks=posix)], ids=["no fork", "full disk"])
+def test_bandits_change_over(before: str, tmp_path: Path) -> None:
+    run(f"{before}{CHANGE}assert play(300)", tmp_path)
+
+
+@compiled_only
+@posix
+@pytest.mark.parametrize(("name", "most"), [("SIGINT", 1), ("SIGKILL", 1)])
+def test_a_bandit_changes_over_after_a_signal_to_its_compiler(name: str, most: int, tmp_path: Path) -> None:
+    run(f"{CHANGE}{SIGNALS}assert play(300) and len(signalled) == 1", tmp_path, name, most)
+
+
+@compiled_only
+@posix
+def test_a_bandit_whose_compiler_is_killed_again_and_again_stays_interpreted(tmp_path: Path) -> None:
+    """Two functions, and two children for each."""
+    run(f"{CHANGE}{SIGNALS}assert not play(300, until=lambda: len(signalled) == 4) and not play(3)", tmp_path, "SIGKILL", 4)
+
+
+GAME = """
+import rotting
+rotting.simulate(rotting.RAWUCB(), rotting.problems.two_arms(horizon=10**6), runs=100, progress=False)
+"""
+
+
+@compiled_only
+@posix
+def test_control_c_ends_a_game_and_its_compiler(tmp_path: Path) -> None:
+    """As a terminal does, which signals the whole process group."""
+    command = [sys.executable, "-c", GAME]
+    with subprocess.Popen(command, env=environment(tmp_path), stderr=subprocess.PIPE, start_new_session=True) as playing:
+        until = time.monotonic() + SECONDS
+        while not (compilers := claimants(tmp_path)):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        os.killpg(playing.pid, signal.SIGINT)
+        _, errors = playing.communicate(timeout=SECONDS)
+    assert playing.returncode == -signal.SIGINT, errors
+    assert errors.splitlines()[-1].startswith(b"KeyboardInterrupt")
+    while any(map(is_running, compilers)):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+SPAWN = """
+import multiprocessing
+import rotting
+
+def play(bandit):
+    made = []
+    for k in range(50):
+        decision = bandit.decide()
+        bandit.reward(decision, decision.arm * (k % 3) / 3)
+        made.append(repr(decision._replace(id="")))
+    games = rotting.simulate(bandit.policy, rotting.problems.two_arms(horizon=50), runs=4, workers=2, progress=False)
+    return made, games.regret.tolist()
+
+if __name__ == "__main__":
+    bandits = [rotting.Bandit(rotting.UCB1(), arms=[1, 2], seed=1, compile=mode) for mode in ("auto", "never")]
+    expected = play(bandits[1])
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        assert pool.map(play, [bandits[0], rotting.Bandit(rotting.UCB1(), arms=[1, 2], seed=1)]) == [expected] * 2
+"""
+
+
+def test_spawned_processes_play_the_same(tmp_path: Path) -> None:
+    """As multiprocessing starts them on Windows and macOS, from a script and with a cache whose paths have spaces."""
+    script = tmp_path / "a folder" / "a script.py"
+    script.parent.mkdir()
+    script.write_text(SPAWN)
+    run(script, tmp_path / "the cache")

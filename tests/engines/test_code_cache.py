@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rotting.engines.code_cache import compiling, is_kept, mark_kept
+from rotting.engines.code_cache import compiling, is_cached, mark_cached
 
 
 @pytest.fixture(autouse=True)
@@ -18,22 +18,22 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_code_is_kept_as_long_as_the_file_of_numba_is_there(tmp_path: Path) -> None:
     index = tmp_path / "play.nbi"
-    mark_kept("abcd", index)
-    assert not is_kept("abcd")
+    mark_cached("abcd", index)
+    assert not is_cached("abcd")
     index.write_bytes(b"")
-    mark_kept("abcd", index)
-    assert is_kept("abcd")
-    assert not is_kept("abce")
+    mark_cached("abcd", index)
+    assert is_cached("abcd")
+    assert not is_cached("abce")
     index.unlink()
-    assert not is_kept("abcd")
+    assert not is_cached("abcd")
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, cache: Path) -> None:
     cache.write_text("a file where the folder should be")
     index = tmp_path / "play.nbi"
     index.write_bytes(b"")
-    mark_kept("abcd", index)
-    assert not is_kept("abcd")
+    mark_cached("abcd", index)
+    assert not is_cached("abcd")
     with compiling("abcd"):
         pass
 
@@ -54,7 +54,7 @@ def test_of_two_that_need_the_same_code_one_waits_for_the_other(tmp_path: Path) 
         compiles.set()
         time.sleep(0.2)
         events.append("first")
-        mark_kept("abcd", index)
+        mark_cached("abcd", index)
     thread.join()
     assert events == ["first", "second"]
 

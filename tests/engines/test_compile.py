@@ -28,8 +28,7 @@ from rotting.problems import two_arms
 from rotting.problems.noise import Gaussian
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
-
-compiled_only = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled under NUMBA_DISABLE_JIT=1")
+from tests.helpers.compiler_programs import compiled_only, run
 
 # --- The disk cache, seen from one process after the other --------------------------------------------------------------------
 
@@ -511,3 +510,29 @@ def test_the_loop_allocates_nothing_though_what_sets_it_up_does() -> None:
     assert not inner["play"].targetoptions["_nrt"]
     observe = inner["play"].py_func.__globals__["observe"]
     assert not observe.py_func.__globals__["update"].targetoptions["_nrt"]
+
+
+FORK = """
+import os, signal, threading, time
+from pathlib import Path
+import rotting
+
+thread = threading.Thread(target=rotting.Bandit, args=(rotting.EffRAWUCB(), [1, 2]), kwargs={"compile": "now"})
+thread.start()
+while not any(Path(os.environ["NUMBA_CACHE_DIR"]).rglob("*.claim")):
+    time.sleep(0.001)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)  # ends the child if it waits for a lock
+    bandit = rotting.Bandit(rotting.Uniform(), arms=[1, 2], compile="now")
+    bandit.update(bandit.pull(), 1.0)
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+thread.join()
+"""
+
+
+@compiled_only
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+def test_a_process_that_was_forked_while_a_thread_compiled_can_compile(tmp_path: Path) -> None:
+    run(FORK, tmp_path)

@@ -1,5 +1,8 @@
 """The start of a game: when it is interpreted, and when it is compiled."""
 
+import os
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ from rotting.problems import two_arms
 from rotting.registry import make
 from rotting.simulation.plan import Simulation, plan
 from tests.conftest import INTERPRETED
+from tests.helpers.compiler_programs import claimants
 
 
 @pytest.fixture
@@ -61,6 +65,29 @@ def test_rounds_that_were_played_interpreted_no_longer_count() -> None:
     begun.played(Task(game(), 0, 10**6 - 1_000))
     assert not begun.is_ready(Task(game(), 0, 10), 1_000, 0.01)
     assert bar.status == ""
+
+
+@pytest.mark.usefixtures("empty_cache")
+@pytest.mark.skipif(INTERPRETED or os.name == "nt", reason="the compiler is killed while it compiles")
+def test_a_game_whose_compiler_is_killed_twice_stays_interpreted(tmp_path: Path) -> None:
+    begun, bar = start("auto", 10**8)
+    killed = set[int]()
+
+    def kill_compilers() -> None:
+        task, end = Task(game(), 0, 1_000), time.monotonic() + 60
+        while not begun.never and time.monotonic() < end:
+            assert not begun.is_ready(task, 10_000, 10.0)
+            for compiler in set(claimants(tmp_path)) - killed:
+                os.kill(compiler, signal.SIGKILL)
+                killed.add(compiler)
+            time.sleep(0.01)
+
+    with pytest.warns(RuntimeWarning, match="UCB1 is interpreted to the end, since its compiler was killed twice"):
+        kill_compilers()
+    assert begun.never
+    assert bar.status == ""
+    assert len(killed) == 2
+    begun.close()
 
 
 @pytest.mark.skipif(INTERPRETED, reason="nothing is compiled under NUMBA_DISABLE_JIT=1")

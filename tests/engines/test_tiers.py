@@ -1,8 +1,6 @@
 """Interpreted functions and machine code: the same decisions and games, wherever one follows the other."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +16,8 @@ from rotting.policy import Policy
 from rotting.problems.noise import Noise
 from rotting.registry import make
 from rotting.simulation.simulate import simulate
-from tests.conftest import INTERPRETED
 from tests.helpers.bad_policy import Bad
+from tests.helpers.compiler_programs import CHANGE, compiled_only, run
 from tests.helpers.games import examples, learners
 
 ROUNDS = 10
@@ -115,8 +113,10 @@ def test_code_from_outside_the_library_is_compiled_first(monkeypatch: pytest.Mon
     assert Bandit(Bad(), arms=[1, 2]).is_compiled
 
 
-CHANGE = """
+BOTH = """
 import sys, time
+import warnings
+warnings.simplefilter("error")
 import rotting
 assert "numba" not in sys.modules
 bandits = [rotting.Bandit(rotting.UCB1(), arms=[1, 2, 3], seed=5, compile=mode) for mode in ("auto", "never")]
@@ -140,8 +140,69 @@ assert (some.regret == result.regret[:, :20]).all()
 """
 
 
-@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled under NUMBA_DISABLE_JIT=1")
+@compiled_only
 def test_bandits_and_games_change_over_to_what_a_child_process_compiles(tmp_path: Path) -> None:
-    told = {name: value for name, value in os.environ.items() if name != "ROTTING_COMPILE"}
-    told |= {"NUMBA_CACHE_DIR": str(tmp_path)}
-    subprocess.run([sys.executable, "-W", "error", "-c", CHANGE], check=True, env=told, timeout=900)
+    run(BOTH, tmp_path)
+
+
+ON_DEMAND = """
+import os, re
+from pathlib import Path
+import rotting
+
+
+def compiled():  # the functions in the cache
+    files = Path(os.environ["NUMBA_CACHE_DIR"]).rglob("*.nbi")
+    return {re.sub("_[0-9a-f]{16}.*", "", path.name).rpartition(".")[2] for path in files}
+
+
+bandit = rotting.Bandit(rotting.UCB1(), arms=[1, 2], compile="now")
+choose, explain = (function.__name__ for function in (bandit.policy.kernel.choose, bandit.policy.kernel.explain))
+assert bandit.is_compiled and compiled() == {"learn"}, compiled()
+bandit.update(bandit.pull(), 1.0)
+assert compiled() == {"learn", choose}, compiled()
+bandit.explain()
+assert compiled() == {"learn", choose, explain}, compiled()
+bandit.warm_up()
+everything = compiled()
+assert everything > {"learn", choose, explain, "choose_and_explain", "learn_all", "choose_and_compete", "compete"}, everything
+for _ in range(3):
+    bandit.decide(count=2)
+bandit.learn([(1, 0.5)])
+bandit.propensities()
+assert compiled() == everything, compiled() - everything
+
+later = rotting.Bandit(rotting.UCB1(), arms=[1, 2])
+assert later.is_compiled  # from the start, since it is cached
+other = rotting.Bandit(rotting.Uniform(), arms=[1, 2])
+other.warm_up()
+assert not other.is_compiled  # a child process compiles what is called
+"""
+
+
+@compiled_only
+def test_a_function_is_compiled_when_it_is_first_called(tmp_path: Path) -> None:
+    run(ON_DEMAND, tmp_path)
+
+
+FORK = """
+import os
+bandit = rotting.Bandit(rotting.Uniform(), arms=[1, 2, 3])
+bandit.pull()
+assert not bandit.is_compiled
+child = os.fork()
+end = time.monotonic() + 300
+while not bandit.is_compiled and time.monotonic() < end:
+    bandit.update(bandit.pull(), 1.0)
+    time.sleep(0.001)
+if child == 0:
+    os._exit(not bandit.is_compiled)
+assert bandit.is_compiled
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+
+
+@compiled_only
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+def test_a_bandit_that_was_forked_changes_over_in_both_processes(tmp_path: Path) -> None:
+    run(CHANGE + FORK, tmp_path)

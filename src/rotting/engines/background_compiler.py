@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from rotting.engines.compiler_process import DONE, FAILED, framed
 
+_CHILDREN = 2  # that a job is sent to, one after the other, if they are killed
 _IDLE_SECONDS = 2.0  # that the child waits for more work
 _LAST_SECONDS = 10.0  # that the end of the process waits for the thread, which may be loading machine code
 Outcome = Literal["", "done", "failed", "killed", "cancelled"]
@@ -33,7 +34,8 @@ class Job:
     def __init__(self, work: bytes) -> None:
         self.work = work
         self.outcome: Outcome = ""
-        """"done": the child has compiled; "failed": it could not; "killed": it or its start was ended by something else."""
+        """"done": the child has compiled; "failed": it could not, or could not be started; "killed": something ended it, and
+        the next child, too."""
         self._then: list[Callable[[Job], None]] = []
 
     def then(self, call: Callable[["Job"], None]) -> None:
@@ -115,29 +117,40 @@ class Background:
                 job.end(outcome)
 
     def _compile(self, job: Job) -> Outcome:
-        """Have the child compile a job."""
-        try:
-            if self._child is None or self._child.poll() is not None:  # an earlier job may have been cancelled at its very end
-                started = _start()
-                with self._changed:
-                    self._child = started
-                    if self._stopped:  # meanwhile, so that nobody has ended this child
-                        started.kill()
-            answer = _send(self._child, job.work)
-        except (OSError, ValueError):
+        """Have the child compile a job, or another child if that one is killed."""
+        for _ in range(_CHILDREN):
+            try:
+                child = self._running_child()
+            except OSError:
+                return "failed"
             answer = b""
-        if answer in {DONE, FAILED}:
-            return "done" if answer == DONE else "failed"
-        with self._changed:
-            child_was, self._child = self._child, None
-        _end(child_was)
+            with suppress(OSError, ValueError):
+                answer = _send(child, job.work)
+            if answer in {DONE, FAILED}:
+                return "done" if answer == DONE else "failed"
+            with self._changed:
+                self._child = None
+            _end(child)
+            if job.outcome or self._stopped:  # this process has killed it
+                break
         return "killed"
+
+    def _running_child(self) -> subprocess.Popen[bytes]:
+        """Return the child, which is started if there is none."""
+        child = self._child
+        if child is None or child.poll() is not None:  # an earlier job may have been cancelled at its very end
+            child = _start()
+            with self._changed:
+                self._child = child
+                if self._stopped:  # meanwhile, so that nobody has ended this child
+                    child.kill()
+        return child
 
 
 def _start() -> subprocess.Popen[bytes]:
     """Start a child."""
-    if not sys.executable or getattr(sys, "frozen", False):  # then it is no Python that could be started
-        raise OSError
+    if not sys.executable or getattr(sys, "frozen", False):
+        raise OSError("there is no Python to start")
     root = str(Path(__file__).parents[2])  # the folder that has the package
     paths = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
     return subprocess.Popen(

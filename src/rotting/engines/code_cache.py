@@ -25,7 +25,7 @@ def _path(key: str, kind: str) -> Path:
     return folder / key[:2] / f"{key[2:]}.{kind}"
 
 
-def is_kept(key: str) -> bool:
+def is_cached(key: str) -> bool:
     """Return whether the machine code of an entry point is in Numba's cache."""
     try:
         return Path(_path(key, "marker").read_text("utf-8")).is_file()
@@ -33,7 +33,7 @@ def is_kept(key: str) -> bool:
         return False
 
 
-def mark_kept(key: str, index: Path) -> None:
+def mark_cached(key: str, index: Path) -> None:
     """Note that the machine code of an entry point is in the cache, whose index is this file."""
     with suppress(OSError):
         if index.is_file():
@@ -43,14 +43,14 @@ def mark_kept(key: str, index: Path) -> None:
 @contextmanager
 def compiling(key: str) -> Iterator[None]:
     """Let one process at a time compile an entry point: wait while another one does."""
-    if is_kept(key):
+    if is_cached(key):
         yield
         return
     claims, claim, end = WorkClaims(), _path(key, "claim"), time.monotonic() + _PATIENCE
     try:
         while not claims.take(claim) and time.monotonic() < end:
             time.sleep(_POLL_SECONDS)
-            if is_kept(key):
+            if is_cached(key):
                 break
         yield
     finally:

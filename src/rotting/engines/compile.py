@@ -12,18 +12,20 @@ types that it is for. The cache is hit after a restart, and never stale after an
 The functions that an entry point calls are part of its machine code and are not cached by themselves.
 """
 
+import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from types import FunctionType
 from typing import Any, NamedTuple
 
 import numba
 
-from rotting.engines.code_cache import compiling, mark_kept
+from rotting.engines.code_cache import compiling, mark_cached
 from rotting.engines.entry_points import EntryPoint, code_mark
 from rotting.engines.kernel_errors import compile_error, no_number
-from rotting.engines.numba_internals import cache_index, entry_point, jit
+from rotting.engines.numba_internals import cache_index, compiler_lock, entry_point, jit
 from rotting.errors import KernelError
 from rotting.kernels.binding import Rebuild, bound_functions, digest, plain_function, reached_functions, with_names
 from rotting.kernels.readable_errors import with_readable_errors
@@ -40,6 +42,29 @@ class _CompileOptions(NamedTuple):
 
 _compiled: dict[tuple[str, _CompileOptions, bool], Callable[..., Any]] = {}
 _lock = threading.RLock()
+_numba_lock = compiler_lock()
+_FORK_SECONDS = 30.0  # that a fork waits for a thread that compiles
+
+
+def _before_fork() -> None:
+    """Wait until no thread compiles: the child could neither go on with it nor begin anew."""
+    _numba_lock.acquire(timeout=_FORK_SECONDS)
+
+
+def _after_fork() -> None:
+    with suppress(RuntimeError):  # the other thread compiles still
+        _numba_lock.release()
+
+
+def _after_fork_in_child() -> None:
+    """Forget a lock that a thread of the parent may hold."""
+    global _lock  # noqa: PLW0603 (the process decides)
+    _lock = threading.RLock()
+    _after_fork()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
 
 
 def indices_checked() -> bool | None:
@@ -96,7 +121,7 @@ def compiled_for(entry: EntryPoint) -> Callable[..., Any]:
                 general.compile(types)
                 index = cache_index(general)
                 if index is not None:
-                    mark_kept(key, index)
+                    mark_cached(key, index)
     except Exception as error:  # noqa: BLE001 (Numba may raise anything at code that it does not support)
         of_noise = None if entry.noise is None else draw_error(entry.noise)
         raise of_noise or compile_error(entry.function, entry.policy, error) from None  # Numba's own message is the context

@@ -7,6 +7,7 @@ so it never outlives the process that started it.
 
 import os
 import pickle
+import signal
 import struct
 import sys
 import threading
@@ -31,6 +32,7 @@ def _read(source: IO[bytes], waiting: "SimpleQueue[bytes]") -> None:
 
 def main() -> None:
     """Do all work that comes in."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed must not be taken for an answer
     waiting: SimpleQueue[bytes] = SimpleQueue()

@@ -1,5 +1,6 @@
 """The start of a game: interpreted until machine code is there, if that ends sooner than waiting for the compiler."""
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -8,7 +9,7 @@ import numpy as np
 
 from rotting.common.progress import Progress
 from rotting.engines.background_compiler import Job, cancel, submit
-from rotting.engines.code_cache import is_kept
+from rotting.engines.code_cache import is_cached
 from rotting.engines.entry_points import EntryPoint
 from rotting.engines.task import Game, Setting, Task
 from rotting.engines.tiers import CompileMode, check_mode, pickled
@@ -106,7 +107,7 @@ def compile_game(game: Game) -> bool:
 
     entry = loop_entry(game)
     compiled_for(entry)
-    return is_kept(entry.key)
+    return is_cached(entry.key)
 
 
 class GameStart:
@@ -120,7 +121,7 @@ class GameStart:
 
     def __init__(self, game: Game, bar: Progress, compile: CompileMode) -> None:  # noqa: A002 (as users call it)
         mode = check_mode(compile)
-        self._bar, self._status = bar, compiling_status(game, bar)
+        self._bar, self._status, self._title = bar, compiling_status(game, bar), game.policy.title
         self._left = bar.part.size
         self._job: Job | None = None
         self.never = mode == "never"
@@ -130,7 +131,7 @@ class GameStart:
         self._work: bytes | None = None
         if mode == "auto" and is_own_work(game.linked):
             entry = loop_entry(game)
-            if not is_kept(entry.key):
+            if not is_cached(entry.key):
                 self._work = pickled(partial(compile_blueprint, _Blueprint.of(entry, game)))
                 self.is_interpreted = self._work is not None
 
@@ -145,12 +146,20 @@ class GameStart:
         if self.never:
             return False
         if self._job is not None:
-            return bool(self._job.outcome)
+            if self._job.outcome == "killed":
+                self._stay_interpreted()
+            return self._job.outcome in {"done", "failed"}
         per_round = seconds / (done + min(_UNSEEN_ROUNDS, task.game.setting.horizon))  # at least
         if per_round * (max(self._left, task.rounds) - done) > _COMPILE_SECONDS:
             self._job = submit(self._work or b"")
             self._bar.status = self._status
         return False
+
+    def _stay_interpreted(self) -> None:
+        """Give up compiling: it may need more memory than there is, and would end this process, too."""
+        self.never, self._bar.status = True, ""
+        why = "since its compiler was killed twice; compile='now' compiles in this process"
+        warnings.warn(f"{self._title} is interpreted to the end, {why}", RuntimeWarning, stacklevel=2)
 
     def played(self, task: Task) -> None:
         """Count a task that was played interpreted."""

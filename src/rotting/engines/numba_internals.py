@@ -19,6 +19,7 @@ import hashlib
 import importlib
 import os
 import pickle
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -78,6 +79,14 @@ def cache_index(made: Any) -> Path | None:
         return Path(files._index_path)
     except AttributeError:
         return None
+
+
+def compiler_lock() -> Any:
+    """Return the lock that a thread holds while it compiles or loads machine code; an unused one if Numba has no such lock."""
+    try:
+        return importlib.import_module("numba.core.compiler_lock").global_compiler_lock._lock
+    except (AttributeError, ImportError):
+        return threading.RLock()
 
 
 def _public_options(checked: bool) -> dict[str, Any]:

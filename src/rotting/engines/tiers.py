@@ -1,7 +1,8 @@
 """Interpreted functions and machine code: two tiers with the same results, bit for bit.
 
 Interpreted functions can be called at once, even before Numba is imported. Machine code is faster, and takes seconds to compile
-unless it is cached. With `compile="auto"`, work begins interpreted while a child process compiles, and changes over.
+unless it is cached. With `compile="auto"`, work begins interpreted while a child process compiles, and changes over. Only what
+is called is compiled.
 
 Only the library's own code begins interpreted. Code from outside the library may behave differently there: `1 / 0` raises an
 error in Python and is infinite in machine code. It is compiled first, as with `compile="now"`.
@@ -9,14 +10,16 @@ error in Python and is infinite in machine code. It is compiled first, as with `
 
 import os
 import pickle
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any, Literal, Self
-from weakref import WeakValueDictionary
+from functools import partial
+from typing import Any, Literal
+from weakref import WeakSet
 
 from rotting.common.rules import option
 from rotting.engines.background_compiler import Job, submit
-from rotting.engines.code_cache import is_kept
+from rotting.engines.code_cache import is_cached
 from rotting.engines.entry_points import EntryPoint, interpreted
 
 CompileMode = Literal["auto", "now", "never"]
@@ -56,84 +59,136 @@ def pickled(work: Callable[[], object]) -> bytes | None:
         return None
 
 
-class Functions:
-    """Functions as attributes: interpreted until machine code replaces them, between two calls.
+Entries = Mapping[str, EntryPoint | None]
+"""Entry points by name; None if there is no such function."""
 
-    Subclasses declare the attributes. Functions of the same code are one object, so that all who hold it change over together.
+
+class Functions:
+    """Functions as attributes, each of which is compiled when it is first called.
+
+    With `compile="now"`, the first call waits for the compiler. With "auto", a function is interpreted until machine code
+    replaces it, between two calls. Code from outside the library is compiled at once, so that its mistakes are found early.
+
+    Subclasses declare the attributes; a function without an entry point is None.
+
+    Args:
+        make_entries: returns the entry points. It is sent to the child process, too.
+        compile: when to compile.
+        at_once: functions that everybody calls. They are compiled without waiting for a call.
     """
 
-    is_compiled: bool
-    """Whether the functions are machine code."""
-    _entries: Mapping[str, EntryPoint]
-
-    @classmethod
-    def of(cls, entries: Mapping[str, EntryPoint | None], work: Callable[[], object], compile: CompileMode) -> Self:  # noqa: A002
-        """Return the functions.
-
-        Args:
-            entries: the entry point of each attribute; None if there is no such function.
-            work: what compiles all of them in a child process.
-            compile: when to compile.
-        """
-        mode, own = check_mode(compile), all(entry.is_own_work for entry in entries.values() if entry is not None)
-        if mode == "auto" and own:
-            return cls._shared_by_all(entries, work)
-        return cls._made(entries, is_compiled=mode != "never")
-
-    @classmethod
-    def _shared_by_all(cls, entries: Mapping[str, EntryPoint | None], work: Callable[[], object]) -> Self:
-        """Return the functions that others have, or make them: interpreted if they are not cached and can be compiled later."""
-        keys = {name: entry.key for name, entry in entries.items() if entry is not None}
-        key = f"{cls.__module__}.{cls.__qualname__} {keys}"
-        known = _shared.get(key)
-        if isinstance(known, cls):
-            return known
-        sent = None if all(map(is_kept, keys.values())) else pickled(work)
-        made = cls._made(entries, is_compiled=sent is None)
-        _shared[key] = made
-        if sent is not None:
-            submit(sent).then(made.change_over_after)
-        return made
-
-    @classmethod
-    def _made(cls, entries: Mapping[str, EntryPoint | None], is_compiled: bool) -> Self:
-        made = cls()
+    def __init__(self, make_entries: Callable[[], Entries], compile: CompileMode, at_once: tuple[str, ...] = ()) -> None:  # noqa: A002
+        mode, entries = check_mode(compile), make_entries()
+        self._make_entries, self._mode = make_entries, mode
+        self._entries = {name: entry for name, entry in entries.items() if entry is not None}
+        self._uncalled: set[str] = set()  # functions that wait for their first call
+        self._interpreted: set[str] = set()  # functions that are to become machine code
+        self._is_warm = False  # thousands of bandits that share the functions may call `warm_up`
         for name, entry in entries.items():
-            setattr(made, name, None if entry is None else _machine_code(entry) if is_compiled else interpreted(entry))
-        made._entries = {name: entry for name, entry in entries.items() if entry is not None}
-        made.is_compiled = is_compiled
-        return made
+            setattr(self, name, interpreted(entry) if entry is not None and mode == "never" else None)
+        if mode == "never":
+            return
+        if not all(entry.is_own_work for entry in self._entries.values()):
+            self.change_over()
+            return
+        self._await_first_calls(self._entries)
+        _functions.add(self)
+        for name in at_once:
+            self._prepare(name)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether all functions that were called are machine code, and all that are compiled at once."""
+        return self._mode != "never" and not self._interpreted
 
     def change_over(self) -> None:
-        """Replace the functions by machine code, which is compiled here unless it is cached."""
-        for name, code in {name: _machine_code(entry) for name, entry in self._entries.items()}.items():
-            setattr(self, name, code)
-        self.is_compiled = True
+        """Replace all functions by machine code, which is compiled here unless it is cached."""
+        for name in self._entries:
+            self._replace(name)
+        self._mode = "now"
 
-    def change_over_after(self, job: Job) -> None:
-        """Change over after the child process has compiled, or here if it could not.
+    def warm_up(self) -> None:
+        """Load the machine code of all functions, and compile it unless a child process will do so after their first call."""
+        uncalled = () if self._is_warm else sorted(self._uncalled)
+        for name in uncalled:
+            if self._mode == "now" or is_cached(self._entries[name].key):
+                self._prepare(name)
+        self._is_warm = True
 
-        If the child was killed, the functions stay interpreted: compiling may need more memory than there is.
+    def await_calls_after_fork(self) -> None:
+        """Let the next call of each interpreted function have it compiled: the jobs belong to the parent process."""
+        self._await_first_calls(self._uncalled | self._interpreted)
+
+    def _await_first_calls(self, names: Iterable[str]) -> None:
+        for name in names:
+            setattr(self, name, self._first_call(name))
+            self._uncalled.add(name)
+
+    def _first_call(self, name: str) -> Callable[..., Any]:
+        def first_call(*arguments: Any) -> Any:
+            self._prepare(name)
+            return getattr(self, name)(*arguments)
+
+        return first_call
+
+    def _prepare(self, name: str) -> None:
+        """Replace an uncalled function: by machine code, or by the interpreted function while a child process compiles it."""
+        entry, work = self._entries[name], None
+        if self._mode == "auto" and not is_cached(entry.key):
+            work = pickled(partial(compile_function, self._make_entries, name))
+        if work is None:
+            self._replace(name)
+            return
+        with _lock:
+            if name not in self._uncalled:  # another thread was faster
+                return
+            setattr(self, name, interpreted(entry))
+            self._interpreted.add(name)
+            self._uncalled.discard(name)
+        submit(work).then(partial(self._replace_after, name))
+
+    def _replace_after(self, name: str, job: Job) -> None:
+        """Replace a function after the child process has compiled it, or compile it here if the child could not.
+
+        If the child was killed, the function stays interpreted: compiling may need more memory than there is.
         """
         if job.outcome in {"done", "failed"}:
-            with suppress(Exception):  # the functions stay interpreted, which gives the same results
-                self.change_over()
+            with suppress(Exception):  # the function stays interpreted, which gives the same results
+                self._replace(name)
+
+    def _replace(self, name: str) -> None:
+        """Replace a function by machine code, which is compiled here unless it is cached."""
+        code = _machine_code(self._entries[name])
+        with _lock:
+            setattr(self, name, code)
+            self._uncalled.discard(name)
+            self._interpreted.discard(name)
 
 
-_shared: "WeakValueDictionary[str, Functions]" = WeakValueDictionary()
-
-
-def _after_fork_in_child() -> None:
-    """Share no more functions of the parent: nobody would tell them here that their machine code is ready."""
-    global _shared  # noqa: PLW0603 - the process decides
-    _shared = WeakValueDictionary()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+def compile_function(make_entries: Callable[[], Entries], name: str) -> None:
+    """Compile one of several functions, and keep it in the cache on disk."""
+    entry = make_entries()[name]
+    if entry is not None:
+        _machine_code(entry)
 
 
 def _machine_code(entry: EntryPoint) -> Callable[..., Any]:
     from rotting.engines.compile import guarded_for  # noqa: PLC0415 (imports Numba)
 
     return guarded_for(entry)
+
+
+_lock = threading.RLock()
+_functions: WeakSet[Functions] = WeakSet()  # those that a child process may compile
+
+
+def _after_fork_in_child() -> None:
+    """Forget a lock that a thread of the parent may hold, and the jobs of the parent."""
+    global _lock  # noqa: PLW0603 (the process decides)
+    _lock = threading.RLock()
+    for functions in list(_functions):
+        functions.await_calls_after_fork()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -65,8 +65,9 @@ class Bandit(ArmChanges[Arm]):
             each reward when it comes, and expects one for every decision.
         missing: the reward of a decision whose window closes without one; None if such a decision does not count.
         compile: "auto": the bandit decides at once, interpreted, while a child process compiles the policy, and changes over to
-            machine code between two calls. "now" waits for the compiler; "never" does without it. With "auto", a policy
-            whose machine code is cached is used compiled at once. The decisions are the same bit for bit. See docs/engines.md.
+            machine code between two calls. With "now", calls wait for the compiler, unless `warm_up` was called; "never" does
+            without it. Machine code that is cached is used at once. The decisions are the same bit for bit. See
+            docs/engines.md.
 
     Example:
         >>> from rotting.policies.eff_raw_ucb import EffRAWUCB

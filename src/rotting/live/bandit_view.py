@@ -18,6 +18,7 @@ from rotting.live.locks import Guard
 from rotting.live.preview import Preview
 from rotting.live.reward_rule import RewardRule
 from rotting.live.saved_state import StateParts
+from rotting.live.shared_functions import is_own_kernel
 from rotting.policy import Policy
 
 if TYPE_CHECKING:
@@ -61,8 +62,11 @@ class BanditView(Generic[Arm]):
 
     @property
     def is_compiled(self) -> bool:
-        """Whether the policy runs as machine code; if not, it is interpreted, with the same decisions."""
-        return self._state.learner.is_compiled
+        """Whether the policy runs as machine code; if not, it is interpreted, with the same decisions.
+
+        Each function is compiled when it is first called, for example by the first `explain`, and only those count that were.
+        """
+        return self._state.learner.is_compiled and self._state.pending.is_compiled
 
     def __repr__(self) -> str:
         return f"Bandit({self.policy!r}, arms={list(self.arms)!r}, rounds={self.rounds})"
@@ -173,20 +177,24 @@ class BanditView(Generic[Arm]):
         return explanation
 
     def warm_up(self) -> None:
-        """Call every function of the policy once, on a copy of its state, so that no later call waits for the compiler."""
+        """Prepare every function of the policy, so that no later call waits for the compiler.
+
+        With `compile="now"`, they are all compiled. With "auto", machine code that is cached is loaded, and no call waits for
+        the rest. A policy from outside the library is called on a copy of its state.
+        """
         with self._guard.lock:
             state = self._state
             trial, pending, t = state.learner.copy(), state.pending.copy(), state.rounds + 1
             slots = state.arms.slots
-        if t > state.max_rounds:
-            return
-        reward = self._rewards.middle
-        slot = pending.choose(trial, t, state.key, slots).slot
-        trial.learn_all(np.full(1, t), np.full(1, slot), np.full(1, reward))
-        trial.learn(t, slot, reward)
-        trial.explain(t, slots, slot)
-        pending.probabilities(trial, t, state.key, slots)
-        trial.forget(slot)
+        trial.warm_up()
+        pending.warm_up(trial)
+        if not is_own_kernel(state.policy.kernel) and t <= state.max_rounds:
+            slot, reward = pending.choose(trial, t, state.key, slots).slot, self._rewards.middle
+            trial.learn_all(np.full(1, t), np.full(1, slot), np.full(1, reward))
+            trial.learn(t, slot, reward)
+            trial.explain(t, slots, slot)
+            pending.probabilities(trial, t, state.key, slots)
+        trial.forget(int(slots[0]))
         trial.set_present(slots)
 
     def get_state(self) -> dict[str, Any]:

@@ -6,12 +6,12 @@ from functools import cache, partial
 import numpy as np
 
 from rotting.engines.entry_points import EntryPoint
-from rotting.engines.tiers import CompileMode, Functions, check_mode
+from rotting.engines.tiers import CompileMode, Entries, Functions, check_mode
 from rotting.kernels.binding import bind
 from rotting.kernels.nested_state import new_state
 from rotting.kernels.policy_slots import choose, explain
 from rotting.live import pending_rule
-from rotting.live.learner import Learner, SlotAndReason
+from rotting.live.learner import Learner, SlotAndReason, is_trusted
 from rotting.live.pending_rule import Counts
 from rotting.live.shared_functions import shared
 from rotting.policy import Policy
@@ -40,28 +40,38 @@ class ChooseAndCompete(Functions):
     choose_and_compete: Callable[..., SlotAndReason]
 
 
-@cache
-def functions_for_all(mode: CompileMode) -> ForAllPolicies:
-    """Return the functions that are the same for all policies."""
-    entries = {
+def _entries_for_all() -> Entries:
+    return {
         "split_waiting": EntryPoint(pending_rule.split_waiting, None, (_COUNTS, _ARMS, True, True, _ARMS)),
         "fewest_pending": EntryPoint(pending_rule.fewest_pending, None, (_COUNTS, _ARMS)),
     }
-    return ForAllPolicies.of(entries, partial(functions_for_all, "now"), mode)
+
+
+@cache
+def functions_for_all(mode: CompileMode) -> ForAllPolicies:
+    """Return the functions that are the same for all policies."""
+    return ForAllPolicies(_entries_for_all, mode)
+
+
+def _compete_entries(policy: Policy) -> Entries:
+    bound = bind(pending_rule.compete, {explain: policy.kernel.explain})
+    state = new_state(policy, 1, 1)  # of the types of every state of the policy
+    arguments = (policy.params, state, 1, _ARMS, _COUNTS, 0, _ARMS)
+    return {"compete": EntryPoint(bound, policy, arguments, not is_trusted(policy))}
 
 
 def _make_compete(policy: Policy, mode: CompileMode) -> Compete:
-    bound = bind(pending_rule.compete, {explain: policy.kernel.explain})
+    return Compete(partial(_compete_entries, policy), mode)
+
+
+def _choose_and_compete_entries(policy: Policy) -> Entries:
+    bound = bind(pending_rule.choose_and_compete, {choose: policy.kernel.choose, explain: policy.kernel.explain})
     state = new_state(policy, 1, 1)  # of the types of every state of the policy
-    entry = EntryPoint(bound, policy, (policy.params, state, 1, _ARMS, _COUNTS, 0, _ARMS), allocates=True)
-    return Compete.of({"compete": entry}, partial(_make_compete, policy, "now"), mode)
+    return {"choose_and_compete": EntryPoint(bound, policy, (policy.params, state, 1, 1, _ARMS, _COUNTS, True, _ARMS))}
 
 
 def _make_choose_and_compete(policy: Policy, mode: CompileMode) -> ChooseAndCompete:
-    bound = bind(pending_rule.choose_and_compete, {choose: policy.kernel.choose, explain: policy.kernel.explain})
-    state = new_state(policy, 1, 1)  # of the types of every state of the policy
-    entry = EntryPoint(bound, policy, (policy.params, state, 1, 1, _ARMS, _COUNTS, True, _ARMS))
-    return ChooseAndCompete.of({"choose_and_compete": entry}, partial(_make_choose_and_compete, policy, "now"), mode)
+    return ChooseAndCompete(partial(_choose_and_compete_entries, policy), mode)
 
 
 def compete_for(learner: Learner) -> Compete:

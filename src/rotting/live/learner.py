@@ -74,7 +74,7 @@ def learn_all(p: Any, s: Any, first: int, rounds: Ints, slots: Ints, rewards: Fl
 
 
 class _Functions(Functions):
-    """The functions of a policy, as a learner calls them."""
+    """The functions of a policy, as a learner calls them: each compiled when it is first called, except for `learn`."""
 
     choose: Callable[..., Any]
     choose_and_explain: Callable[..., Any] | None
@@ -84,8 +84,13 @@ class _Functions(Functions):
     propensities: Callable[..., Any] | None
     admit: Callable[..., Any] | None
     readmit: Callable[..., Any] | None
-    are_trusted: bool  # whether choices and reasons need no checks
-    propensities_are_trusted: bool
+
+    def __init__(self, policy: Policy, mode: CompileMode) -> None:
+        super().__init__(partial(_entries, policy), mode, at_once=("learn",))
+        propensities = policy.kernel.propensities
+        self.are_trusted = is_trusted(policy)
+        """Whether choices and reasons need no checks."""
+        self.propensities_are_trusted = propensities is None or is_own_work(propensities)
 
 
 @functools.cache
@@ -94,7 +99,7 @@ def _enlarge_with_reserve(enlarge: Callable[..., Any]) -> Callable[..., Any]:
     return bind(enlarge, {longer: longer_with_reserve})
 
 
-def _is_trusted(policy: Policy) -> bool:
+def is_trusted(policy: Policy) -> bool:
     """Return whether a policy is part of the library, so that its return values need no checks."""
     kernel = policy.kernel
     return is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
@@ -109,7 +114,7 @@ def _entries(policy: Policy) -> dict[str, EntryPoint | None]:
         return None if function is None else EntryPoint(function, policy, (policy.params, state, *rest), allocates)
 
     both = None  # the functions of a user's policy are called one by one, with checks after each
-    if kernel.explain is not None and _is_trusted(policy):
+    if kernel.explain is not None and is_trusted(policy):
         both = bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain})
     parts: dict[Any, Any] = {update: kernel.update} | ({} if kernel.enlarge is None else {is_full: state_is_full})
     write = _write_propensity if "propensity" in state._fields else _ignore_propensity
@@ -118,25 +123,11 @@ def _entries(policy: Policy) -> dict[str, EntryPoint | None]:
         "choose_and_explain": entry(both, 1, 1, arms),
         "learn": entry(bind(learn, parts), 1, 0, 0.0),
         "learn_all": entry(bind(learn_all, {**parts, set_propensity: write}), 0, arms, arms, numbers, numbers),
-        "explain": entry(kernel.explain, 1, arms, 0, allocates=True),
+        "explain": entry(kernel.explain, 1, arms, 0, allocates=both is None),  # else as in `choose_and_explain`
         "propensities": entry(kernel.propensities, 1, arms, numbers, allocates=True),
         "admit": entry(kernel.admit, arms),
         "readmit": entry(kernel.readmit, arms, arms),
     }
-
-
-def compile_learner(policy: Policy) -> None:
-    """Compile the functions of a policy, and keep them in the cache on disk."""
-    Learner.new(policy, 2)
-
-
-def _make_functions(policy: Policy, mode: CompileMode) -> _Functions:
-    """Return the functions of a policy, for states of its types."""
-    functions = _Functions.of(_entries(policy), partial(compile_learner, policy), mode)
-    kernel = policy.kernel
-    functions.are_trusted = _is_trusted(policy)
-    functions.propensities_are_trusted = kernel.propensities is None or is_own_work(kernel.propensities)
-    return functions
 
 
 class Learner:
@@ -175,7 +166,7 @@ class Learner:
         self._params = policy.params
         self.compile: CompileMode = compile
         """When the functions are compiled."""
-        self._functions = functions = shared(policy, state, check_mode(compile), _make_functions)
+        self._functions = functions = shared(policy, state, check_mode(compile), _Functions)
         kernel = policy.kernel
         self.uses_propensity = "propensity" in state._fields
         """Whether the policy divides rewards by the propensity of their decision."""
@@ -303,8 +294,12 @@ class Learner:
 
     @property
     def is_compiled(self) -> bool:
-        """Whether the functions of the policy are machine code."""
+        """Whether the functions of the policy that were called are machine code."""
         return self._functions.is_compiled
+
+    def warm_up(self) -> None:
+        """Load the machine code of the policy's functions, as `Functions.warm_up` describes."""
+        self._functions.warm_up()
 
     def change_over(self) -> None:
         """Replace interpreted functions by machine code, here and in all learners that share them."""

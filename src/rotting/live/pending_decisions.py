@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.tiers import check_mode
+from rotting.engines.tiers import Functions, check_mode
 from rotting.errors import KernelError
 from rotting.live.arms import NOTHING, Complement, HasSlots, to_slots
 from rotting.live.compiled_pending_rule import (
@@ -59,11 +59,26 @@ class PendingDecisions(SlotCounts):
             with suppress(KernelError):  # reported when the policy chooses
                 self._compete = compete_for(learner)
 
+    @property
+    def _functions(self) -> list[Functions]:
+        return [each for each in (self._for_all, self._compete, self._choose_and_compete) if each is not None]
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the functions of the rule that were called are machine code."""
+        return all(each.is_compiled for each in self._functions)
+
+    def warm_up(self, learner: Learner) -> None:
+        """Load the machine code of the rule, as `Functions.warm_up` describes."""
+        if self.by_index and self._compete is None:
+            self._compete = compete_for(learner)
+        for each in self._functions:
+            each.warm_up()
+
     def change_over(self) -> None:
         """Replace interpreted functions by machine code."""
-        for each in (self._for_all, self._compete, self._choose_and_compete):
-            if each is not None:
-                each.change_over()
+        for each in self._functions:
+            each.change_over()
 
     def candidates(self, arms: Ints) -> Candidates:
         """Return the arms that the policy chooses from, and the waiting ones."""

@@ -24,10 +24,9 @@ _lock = threading.RLock()
 
 
 def _after_fork_in_child() -> None:
-    """Forget a lock that a thread of the parent may hold, and functions that the child of the parent was to compile."""
+    """Forget a lock that a thread of the parent may hold."""
     global _lock  # noqa: PLW0603 - the process decides
     _lock = threading.RLock()
-    _made.clear()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
@@ -47,7 +46,7 @@ def shared(policy: Policy, state: Any, mode: CompileMode, make: Callable[[Policy
         mode: when the functions are compiled.
         make: a function at the top level of a module.
     """
-    if mode == "never" or not _is_own(policy.kernel):
+    if mode == "never" or not is_own_kernel(policy.kernel):
         return make(policy, mode)
     key = (make, mode, policy.kernel, _types(policy.params), _types(state))
     found: T | None = _made.get(key)
@@ -62,7 +61,7 @@ def shared(policy: Policy, state: Any, mode: CompileMode, make: Callable[[Policy
 
 
 @lru_cache(_MOST)
-def _is_own(kernel: Kernel) -> bool:
+def is_own_kernel(kernel: Kernel) -> bool:
     """Return whether all functions of a kernel belong to the library."""
     return all(is_own_work(each) for each in vars(kernel).values() if each is not None)
 

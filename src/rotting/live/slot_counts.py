@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.live.pending_rule import Counts, is_waiting
+from rotting.live.pending_rule import Counts
 from rotting.policy import Policy
 
 
@@ -56,7 +56,7 @@ class SlotCounts:
         if not self.has_rule:
             return
         self.stale.add(slot)
-        if is_waiting(self.pending[slot], self.rewards[slot], self.by_index):
+        if self.pending[slot] != 0 and (self.by_index or self.rewards[slot] == 0):  # as `is_waiting` says, without the call
             self.waiting.add(slot)
         else:
             self.waiting.discard(slot)

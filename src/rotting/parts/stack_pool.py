@@ -55,7 +55,8 @@ def enlarged(s: Stacks, capacity: int) -> Stacks:
 def longer(array: Floats, used: int, capacity: int) -> Floats:
     """Return the first `used` numbers of the array, and zeros up to this capacity."""
     new = np.zeros(capacity)
-    new[:used] = array[:used]
+    for k in range(used):  # assigning the slice takes Numba two seconds longer to compile, for the message of its error
+        new[k] = array[k]
     return new
 
 

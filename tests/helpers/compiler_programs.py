@@ -1,0 +1,55 @@
+"""Programs whose functions are compiled while they run, in processes of their own with an empty cache."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import INTERPRETED
+
+compiled_only = pytest.mark.skipif(INTERPRETED, reason="nothing is compiled under NUMBA_DISABLE_JIT=1")
+CHANGE = """
+import time
+import rotting
+
+
+def play(seconds, until=lambda: False):
+    '''Play an interpreted bandit and one that changes over; return whether it has.'''
+    bandits = [rotting.Bandit(rotting.Uniform(), arms=[1, 2, 3], seed=5, compile=mode) for mode in ("auto", "never")]
+    end = time.monotonic() + seconds
+    while not bandits[0].is_compiled and not until() and time.monotonic() < end:
+        arms = [bandit.pull() for bandit in bandits]
+        assert arms[0] == arms[1]
+        for bandit, arm in zip(bandits, arms):
+            bandit.update(arm, arm * 0.25)
+        time.sleep(0.001)
+    return bandits[0].is_compiled
+
+
+"""
+
+
+def environment(cache: Path) -> dict[str, str]:
+    """Return the environment of a program whose cache is this folder, without what the suite says about compiling."""
+    kept = {name: value for name, value in os.environ.items() if name != "ROTTING_COMPILE"}
+    return kept | {"NUMBA_CACHE_DIR": str(cache)}
+
+
+def run(program: str | Path, cache: Path, *arguments: object) -> None:
+    """Run the code of a program, or a script, with `compile="auto"` as users have it."""
+    command = [sys.executable, *(["-c", program] if isinstance(program, str) else [str(program)]), *map(str, arguments)]
+    done = subprocess.run(command, env=environment(cache), capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def claimants(cache: Path) -> list[int]:
+    """Return the processes that are compiling into a cache."""
+    found = []
+    for claim in cache.rglob("*.claim"):
+        try:
+            found.append(int(claim.read_text().split()[1]))
+        except (OSError, IndexError):  # gone, or not written yet
+            continue
+    return found
