@@ -21,13 +21,13 @@ regret that this rule saves, and compares it with other rules.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rotting.common.arrays import Ints
 from rotting.kernels.policy_slots import choose, explain
 from rotting.live.learner import SlotAndReason
 from rotting.parts.tournament import MANY
-from rotting.policy import Reason
+from rotting.policy import Params, Reason
 
 
 class Counts(NamedTuple):
@@ -92,7 +92,7 @@ def pending_index(reason: Reason, pending: int) -> float:
     return reason.mean + _width(reason) * math.sqrt(reason.window / (reason.window + pending))
 
 
-def _mean_of_means(p: Any, s: Any, t: int, arms: Ints) -> float:
+def _mean_of_means(p: Params, s: object, t: int, arms: Ints) -> float:
     """Return the mean of the means of the arms that have rewards."""
     total, number = 0.0, 0
     for i in arms:
@@ -137,7 +137,7 @@ def _better(one: Entrant, other: Entrant) -> Entrant:
     return one
 
 
-def compete(p: Any, s: Any, t: int, arms: Ints, counts: Counts, chosen: int, waiting: Ints) -> tuple[int, float]:
+def compete(p: Params, s: object, t: int, arms: Ints, counts: Counts, chosen: int, waiting: Ints) -> tuple[int, float]:
     """Let the waiting arms compete with the arm that the policy chose.
 
     Returns the arm that wins, or -1 if no arm has a reward, and its index, which only counts if a waiting arm wins. `chosen` is
@@ -180,7 +180,7 @@ def fewest_pending(counts: Counts, arms: Ints) -> int:
 
 
 def choose_and_compete(
-    p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, out: Ints
+    p: Params, s: object, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, out: Ints
 ) -> SlotAndReason:
     """Choose one of `arms` by the whole rule, for a policy that has an index; return the arm with the reason.
 
