@@ -92,7 +92,7 @@ class Guard(Generic[Arm]):
         self.opened = clock()
         """When the bandit was made or opened in this process."""
         self._recording = None if listener is None else RecordingLock(state, listener)
-        self.lock: AbstractContextManager[Any] = self._recording or threading.RLock()
+        self.lock: AbstractContextManager[object] = self._recording or threading.RLock()
         self.ids = Ids()
         _guards.add(self)
 
