@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rotting.common.arrays import Ints
 from rotting.live.admitted_arms import AdmittedArms
 from rotting.live.bandit import Bandit
-from rotting.parts.tournament import MANY
+from rotting.parts.tournament import MANY, HasTournament
 from rotting.registry import make
 
 N = MANY + 20
@@ -31,11 +31,12 @@ class Told:
         self.calls += 1
 
 
-def played_state() -> object:
+def played_state() -> HasTournament:
     bandit = Bandit(make("raw-ucb"), range(N))
     bandit.learn([(arm, 0.5) for arm in range(N)])
     bandit.pull()
-    return bandit._state.learner.state
+    state: HasTournament = bandit._state.learner.state
+    return state
 
 
 STATE = played_state()

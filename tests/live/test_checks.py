@@ -432,7 +432,7 @@ def test_a_compiler_that_leaves_another_state_is_caught(monkeypatch: pytest.Monk
         s.low[arm] += 2.0**-80
 
     policy = broken()
-    monkeypatch.setattr(checks, "_compiled_kernels", lambda policy: (policy.kernel.choose, update))
+    monkeypatch.setattr(checks, "compiled_kernels", lambda policy: (policy.kernel.choose, update))
     with pytest.raises(CheckError, match="compiled must leave the state that interpreted leaves"):
         check_policy(policy)
 

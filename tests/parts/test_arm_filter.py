@@ -21,6 +21,11 @@ from rotting.registry import make
 VALUES = st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0, -1.0, 1 / 3]), min_size=1, max_size=8)
 
 
+def params(**more: object) -> Any:
+    """The parameters of a policy with a sigma of 1, and what a test adds to them."""
+    return SimpleNamespace(sigma=1.0, **more)
+
+
 def mean_of(s: Any, i: int, h: int) -> float:
     return float(s.means[i] / h)
 
@@ -30,7 +35,7 @@ def test_arms_close_to_the_best_stay_in_order(means: list[float], h: int, c: flo
     arms = sorted(data.draw(st.sets(st.integers(0, len(means) - 1), min_size=1)))
     s = SimpleNamespace(means=np.array(means), kept=np.full(len(means), -1))
     s.kept[: len(arms)] = arms
-    left = bind(keep_close, {window_mean: mean_of})(SimpleNamespace(sigma=1.0), s, len(arms), h, c)
+    left = bind(keep_close, {window_mean: mean_of})(params(), s, len(arms), h, c)
     top = max(mean_of(s, i, h) for i in arms)
     assert s.kept[:left].tolist() == [i for i in arms if mean_of(s, i, h) >= top - 2 * c]
     assert left > 0
@@ -114,7 +119,7 @@ def test_no_window_is_skipped_on_which_an_arm_is_dropped(seed: int) -> None:
     """Rewards around 0, whose sums are small, from every window on."""
     rng = np.random.default_rng(seed)
     rewards = [rng.normal(size=int(rng.integers(20, 90))).tolist() for _ in range(3)]
-    s, level, p = filled(rewards), float(rng.uniform(0.2, 2.0)), SimpleNamespace(sigma=1.0, looks=[])
+    s, level, p = filled(rewards), float(rng.uniform(0.2, 2.0)), params(looks=[])
     end = min(map(len, rewards))
     for h in range(end):
         last = SKIP(p, s, level, 3, h, end)
@@ -126,7 +131,7 @@ def test_no_window_is_skipped_on_which_an_arm_is_dropped(seed: int) -> None:
 
 @pytest.mark.parametrize("end", [16, 24, 520, 4_096])
 def test_windows_that_every_arm_passes_are_skipped_in_strides_that_double(end: int) -> None:
-    s, p = filled([[0.5] * end, [0.25] * (end + 3), [0.5] * end]), SimpleNamespace(sigma=1.0, looks=[])
+    s, p = filled([[0.5] * end, [0.25] * (end + 3), [0.5] * end]), params(looks=[])
     assert SKIP(p, s, 1e4, 3, 8, end) == end
     assert len(p.looks) <= 2 * math.log2(end / 8)
     assert SKIP(p, s, 0.0, 3, 8, end) == 8  # the arms differ, and the width is zero
@@ -139,7 +144,7 @@ def test_windows_are_skipped_up_to_the_one_that_drops_an_arm(drop: int) -> None:
     rewards = [[0.0] * 4_096, [0.0] * 4_096]
     rewards[1][-drop] = 1e9
     RANGES.clear()
-    assert COUNTED(SimpleNamespace(sigma=1.0), filled(rewards), 1.0, 2, 8, 4_096) == drop - 1
+    assert COUNTED(params(), filled(rewards), 1.0, 2, 8, 4_096) == drop - 1
     assert RANGES.count(0) == RANGES.count(1) <= 4 * math.log2(drop)
 
 
@@ -150,17 +155,17 @@ def test_a_single_window_that_drops_an_arm_is_never_skipped(n: int) -> None:
         rewards = [[0.0] * n, [0.0] * n]
         rewards[1][-h], rewards[1][-h - 1] = 1e9, -1e9
         for passed in (0, 8) if h > 8 else (0,):
-            assert SKIP(SimpleNamespace(sigma=1.0, looks=[]), filled(rewards), 1.0, 2, passed, n) < h
+            assert SKIP(params(looks=[]), filled(rewards), 1.0, 2, passed, n) < h
 
 
 def test_the_window_after_those_passed_must_pass_too() -> None:
     """At level 0.06, a mean of 1 / 65 over 65 pulls drops the other arm; with what was paid before, longer windows do not."""
     rewards = [[0.0] * 81, [0.0] * 8 + [-0.125] * 8 + [0.0] * 64 + [1.0]]
-    assert SKIP(SimpleNamespace(sigma=1.0, looks=[]), filled(rewards), 0.06, 2, 64, 72) == 64
+    assert SKIP(params(looks=[]), filled(rewards), 0.06, 2, 64, 72) == 64
 
 
 @pytest.mark.parametrize(("gap", "last"), [(1.99, 16), (2.01, 15)])
 def test_arms_pass_within_twice_the_width_of_the_longest_window(gap: float, last: int) -> None:
     """That of window 16 is a quarter of the level."""
     rewards = [[0.0] * 24, [gap / 4] * 24]
-    assert SKIP(SimpleNamespace(sigma=1.0, looks=[]), filled(rewards), 1.0, 2, 8, 16) == last
+    assert SKIP(params(looks=[]), filled(rewards), 1.0, 2, 8, 16) == last

@@ -4,7 +4,7 @@ import argparse
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from rotting.cli.arguments import UserError, known_noises
 from rotting.cli.output import json_text
@@ -14,13 +14,21 @@ if TYPE_CHECKING:
     from rotting.cli.parsers import Commands
 
 
+class _Parameter(TypedDict):
+    name: str
+    required: bool
+    default: object
+    rule: str
+    meaning: str
+
+
 class _Entry(NamedTuple):
     name: str
     summary: str
-    parameters: list[dict[str, Any]]
+    parameters: list[_Parameter]
 
 
-def _parameter(name: str, required: bool, default: Any, rule: str, meaning: str) -> dict[str, Any]:
+def _parameter(name: str, required: bool, default: object, rule: str, meaning: str) -> _Parameter:
     return {"name": name, "required": required, "default": default, "rule": rule, "meaning": meaning.strip().rstrip(".")}
 
 
@@ -49,7 +57,7 @@ def _problems() -> list[_Entry]:
             return "numbers, such as 0.5/0.25"
         return {float: "a number", int: "a whole number", int | None: "a whole number"}.get(kind, str(kind))
 
-    def shown(default: Any) -> Any:
+    def shown(default: object) -> object:
         if isinstance(default, Noise):
             kind, *numbers = default.to_json().values()
             return "/".join([kind.lower(), *map(str, numbers)])
@@ -72,7 +80,7 @@ def _summary(documented: object) -> str:
     return first[:1].upper() + first[1:]
 
 
-def _meanings(function: Callable[..., Any]) -> dict[str, str]:
+def _meanings(function: Callable[..., object]) -> dict[str, str]:
     """Return what the `Args` section of a docstring says about each argument."""
     section = re.search(r"^Args:\n((?: +.*\n?)+)", inspect.getdoc(function) or "", re.MULTILINE)
     entries = re.findall(r"^    (\w+): (.*(?:\n {5,}.*)*)", section[1], re.MULTILINE) if section else []
@@ -94,7 +102,7 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _written(kind: str, entries: list[_Entry]) -> str:
-    def value(p: dict[str, Any]) -> str:
+    def value(p: _Parameter) -> str:
         return "(required)" if p["required"] else "(none)" if p["default"] is None else f"= {p['default']}"
 
     parameters = [p for entry in entries for p in entry.parameters]

@@ -1,10 +1,9 @@
 """Output of the commands: strict JSON on standard output, messages on standard error."""
 
 import sys
-from typing import Any
 
 
-def json_text(data: Any) -> str:
+def json_text(data: object) -> str:
     """Return strict JSON: a NaN is refused."""
     import json  # few commands need it, and `--help` none
 

@@ -115,7 +115,10 @@ def _over_horizons(results: Results, label: str) -> Interval:
     return growth(_final(results, label)[0], *longer)
 
 
-def _compared_to_raw(measure: Callable[[Results, str], Interval], label: str) -> Callable[[Results], str]:
+Measure = Callable[[Results, str], Interval]
+
+
+def _compared_to_raw(measure: Measure, label: str) -> Callable[[Results], str]:
     """Return a function that writes the same quantity for RAW-UCB, and the ratio of the regrets."""
 
     def remark(results: Results) -> str:
@@ -128,49 +131,43 @@ def _compared_to_raw(measure: Callable[[Results, str], Interval], label: str) ->
 
 
 def _does_not_learn(name: str, label: str) -> tuple[Statement[Results], ...]:
-    words, where = f"{label} is unable to learn in the rested setting", "appendix, algorithms and parameters"
+    where = "appendix, algorithms and parameters"
+
+    def statement(clock: str, growth: str, quantity: str, measure: Measure, low: float) -> Statement[Results]:
+        return Statement(
+            f"ten-arms-{name}-linear-in-{clock}",
+            where,
+            f"{label} is unable to learn in the rested setting: its regret grows like {growth}.",
+            f"regret of {label} {quantity}",
+            lambda results: measure(results, label),
+            low=low,
+            compare=_compared_to_raw(measure, label),
+        )
+
+    in_rounds = "from 3T/4 to T over T/2 to 3T/4: 1 for t, 0.84 for sqrt(t), 0.71 for log t"
+    in_horizons = "in games of 4T less 2T rounds over 2T less T: 2 for T, 1.41 for sqrt(T), 1 for log T"
     return (
-        Statement(
-            f"ten-arms-{name}-linear-in-rounds",
-            where,
-            f"{words}: its regret grows like t to the end of the game.",
-            f"regret of {label} from 3T/4 to T over T/2 to 3T/4: 1 for t, 0.84 for sqrt(t), 0.71 for log t",
-            lambda results: _over_rounds(results, label),
-            low=0.9,
-            compare=_compared_to_raw(_over_rounds, label),
-        ),
-        Statement(
-            f"ten-arms-{name}-linear-in-horizons",
-            where,
-            f"{words}: its regret grows like T, though it is tuned to each T.",
-            f"regret of {label} in games of 4T less 2T rounds over 2T less T: 2 for T, 1.41 for sqrt(T), 1 for log T",
-            lambda results: _over_horizons(results, label),
-            low=1.7,
-            compare=_compared_to_raw(_over_horizons, label),
-        ),
+        statement("rounds", "t to the end of the game", in_rounds, _over_rounds, low=0.9),
+        statement("horizons", "T, though it is tuned to each T", in_horizons, _over_horizons, low=1.7),
     )
 
 
-VS_FEWA = "appendix, result: RAW-UCB vs FEWA"
+def _raw_beats_fewa(name: str, tuning: str, fewa: str, raw: str) -> Statement[Results]:
+    return Statement(
+        name,
+        "appendix, result: RAW-UCB vs FEWA",
+        f"RAW-UCB has better expected performance than FEWA on rested problems ({tuning} tuning).",
+        f"regret of {fewa} over {raw}",
+        lambda results: mean_ratio(_final(results, fewa), _final(results, raw)),
+        low=1.0,
+    )
+
+
 STATEMENTS: tuple[Statement[Results], ...] = (
     *_does_not_learn("sw-ucb", SW),
     *_does_not_learn("d-ucb", D),
-    Statement(
-        "ten-arms-raw-beats-fewa",
-        VS_FEWA,
-        "RAW-UCB has better expected performance than FEWA on rested problems (theoretical tuning).",
-        "regret of FEWA 4 over RAW-UCB 4",
-        lambda results: mean_ratio(_final(results, FEWA_4), _final(results, RAW_4)),
-        low=1.0,
-    ),
-    Statement(
-        "ten-arms-raw-beats-fewa-tuned",
-        VS_FEWA,
-        "RAW-UCB has better expected performance than FEWA on rested problems (empirical tuning).",
-        "regret of FEWA 0.06 over RAW-UCB 1.4",
-        lambda results: mean_ratio(_final(results, FEWA), _final(results, RAW)),
-        low=1.0,
-    ),
+    _raw_beats_fewa("ten-arms-raw-beats-fewa", "theoretical", FEWA_4, RAW_4),
+    _raw_beats_fewa("ten-arms-raw-beats-fewa-tuned", "empirical", FEWA, RAW),
 )
 
 

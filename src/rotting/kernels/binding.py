@@ -88,7 +88,7 @@ def bind(root: Callable[P, R], parts: Bindings) -> Callable[P, R]:
     return cast("Callable[P, R]", bind_all({"root": root}, parts)["root"])
 
 
-def plain_function(name: str, function: Any) -> FunctionType:
+def plain_function(name: str, function: object) -> FunctionType:
     """Return `function` if it is a plain Python function; raise an error for methods and other callables."""
     if not isinstance(function, FunctionType):
         raise KernelError(f"{name} must be a plain Python function, got {function!r}")

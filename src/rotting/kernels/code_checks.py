@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -79,7 +78,7 @@ def _owners_of_random(code: CodeType) -> tuple[tuple[str, int | None], ...]:
     return tuple(found)
 
 
-def _is_random(value: Any) -> bool:
+def _is_random(value: object) -> bool:
     generators = random.Random | np.random.RandomState | np.random.Generator
     if isinstance(value, ModuleType):
         return value.__name__ == "random" or value.__name__.startswith("numpy.random")
@@ -104,7 +103,7 @@ def check_code(function: FunctionType) -> None:
             raise KernelError(f"{place(function.__code__, line)} must not use {name}.random, {_REPEATABLE}")
 
 
-def check_global(function: FunctionType, name: str, value: Any) -> None:
+def check_global(function: FunctionType, name: str, value: object) -> None:
     """Refuse a global name that refers to a source of random numbers."""
     if _is_random(value):
         code = function.__code__

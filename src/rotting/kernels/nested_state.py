@@ -4,10 +4,11 @@ An array one level down has a dotted name, such as `tournament.winner`.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, TypeVar
 
 import numpy as np
 
+from rotting.common.arrays import AnyArray
 from rotting.errors import KernelError
 from rotting.kernels.readable_errors import naming_owner, with_readable_errors
 
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
     from rotting.policy import Policy
 
 
-def is_nested(field: object) -> bool:
+State = TypeVar("State", bound=NamedTuple)
+
+
+def is_nested(field: object) -> TypeGuard[NamedTuple]:
     """Return whether a field of a state is a NamedTuple."""
     return isinstance(field, tuple) and hasattr(field, "_fields")
 
@@ -33,8 +37,8 @@ def new_state(policy: "Policy", n_arms: int, capacity: int) -> Any:
     return state
 
 
-def check_state(state: Any) -> Any:
-    """Return what an `init` returned; refuse what is not a state.
+def check_state(state: object) -> None:
+    """Refuse what an `init` returned if it is not a state.
 
     Example:
         >>> check_state((1, 2))
@@ -48,10 +52,9 @@ def check_state(state: Any) -> Any:
     for name, array in flatten(state).items():
         if not isinstance(array, np.ndarray):
             raise KernelError(f"{rule}, got a {type(array).__name__} as {name}")
-    return state
 
 
-def flatten(state: Any) -> dict[str, Any]:
+def flatten(state: NamedTuple) -> dict[str, AnyArray]:
     """Return the arrays of a state by their dotted names.
 
     Example:
@@ -73,11 +76,11 @@ def flatten(state: Any) -> dict[str, Any]:
     return found
 
 
-def unflatten(like: Any, arrays: Iterator[Any]) -> Any:
+def unflatten(like: State, arrays: Iterator[AnyArray]) -> State:
     """Return a state of the same classes as `like` with other arrays, in the order of `flatten`."""
-    return type(like)(*(type(field)(*(next(arrays) for _ in field)) if is_nested(field) else next(arrays) for field in like))
+    return like._make(field._make(next(arrays) for _ in field) if is_nested(field) else next(arrays) for field in like)
 
 
-def classes(state: Any) -> list[Any]:
+def classes(state: NamedTuple) -> list[type[NamedTuple]]:
     """Return the NamedTuple classes that a state is made of, its own first."""
     return [type(state), *(type(field) for field in state if is_nested(field))]

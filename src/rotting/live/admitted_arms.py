@@ -1,13 +1,13 @@
 """The arms that the state of a policy with a tournament is ready to choose among."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.live.arms import NOTHING
-from rotting.parts.tournament import MANY, is_played
+from rotting.parts.tournament import MANY, HasTournament, is_played
 
 
 class TournamentFunctions(Protocol):
@@ -64,7 +64,7 @@ class AdmittedArms:
         """Forget what the state is ready for."""
         self.ready_for = None
 
-    def admit(self, p: Any, s: Any, n_slots: int, arms: Ints, hidden: frozenset[int] = NOTHING) -> None:
+    def admit(self, p: object, s: object, n_slots: int, arms: Ints, hidden: frozenset[int] = NOTHING) -> None:
         """Make the state ready for a choice among these arms without the hidden ones."""
         admit, readmit, before = self._functions.admit, self._readmit, self._hidden
         if admit is not None and n_slots >= MANY:
@@ -78,7 +78,7 @@ class AdmittedArms:
                 readmit(p, s, *changes)
         self.ready_for, self._admitted, self._hidden, self._hidden_as = arms, arms, hidden, hidden
 
-    def hide(self, p: Any, s: Any, n_slots: int, arms: Ints, hidden: frozenset[int]) -> Ints | None:
+    def hide(self, p: object, s: HasTournament, n_slots: int, arms: Ints, hidden: frozenset[int]) -> Ints | None:
         """Return an array that stands for `arms` without the `hidden` ones; None if the policy must list them."""
         left = arms.size - len(hidden)
         if self._readmit is None or left < MANY or not is_played(s):
@@ -88,7 +88,7 @@ class AdmittedArms:
             self.ready_for = arms[:left]
         return self.ready_for
 
-    def change_hidden(self, p: Any, s: Any, shown: list[int], hidden: list[int]) -> Ints | None:
+    def change_hidden(self, p: object, s: HasTournament, shown: list[int], hidden: list[int]) -> Ints | None:
         """Show some slots of the last `hide` again and hide others; return an array as `hide` does."""
         arms, readmit = self._admitted, self._readmit
         if arms is None or self.ready_for is None:

@@ -1,7 +1,7 @@
 """Games that the checks of a policy play, with the rules that hold in every game."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from rotting.kernels.random_numbers import normal_quantile, uniform
 from rotting.kernels.readable_errors import with_readable_errors
 from rotting.live import policy_state as states
 from rotting.policy import Policy, Reason
+
+Choose = Callable[..., int]
+Update = Callable[..., None]
 
 ROUNDS = 60
 """The rounds of a game."""
@@ -50,7 +53,7 @@ def require_same_arms(arms: Ints, given: Ints, t: int) -> None:
 class _Player:
     """A policy in a game: its functions and its state, which is enlarged when it is full."""
 
-    def __init__(self, policy: Policy, choose: Any, update: Any, n_arms: int, capacity: int) -> None:
+    def __init__(self, policy: Policy, choose: Choose, update: Update, n_arms: int, capacity: int) -> None:
         self._policy = policy
         self._choose = choose
         self._update = update
@@ -88,7 +91,7 @@ class _Player:
 
 
 def play_game(
-    policy: Policy, choose: Any, update: Any, table: Floats, capacity: int, explain: Callable[..., Reason] | None = None
+    policy: Policy, choose: Choose, update: Update, table: Floats, capacity: int, explain: Callable[..., Reason] | None = None
 ) -> tuple[list[int], Any]:
     """Play a game. If `explain` is given, every arm is explained before every choice, and the indices must fit the choices."""
     n_arms, rounds = table.shape
@@ -116,7 +119,7 @@ def play_game(
     return chosen, player.state
 
 
-def _indices(policy: Policy, explain: Callable[..., Reason], state: Any, t: int, arms: Ints) -> list[float]:
+def _indices(policy: Policy, explain: Callable[..., Reason], state: NamedTuple, t: int, arms: Ints) -> list[float]:
     """Return the index of every arm, as the policy explains it."""
     given = arms.copy()
     reasons = [explain(policy.params, state, t, arms, arm) for arm in range(arms.size)]
@@ -126,25 +129,25 @@ def _indices(policy: Policy, explain: Callable[..., Reason], state: Any, t: int,
     return [float(reason.value) for reason in reasons]
 
 
-def _layout(state: Any) -> list[Any]:
+def _layout(state: NamedTuple) -> list[tuple[tuple[int, ...], object]]:
     return [(array.shape, array.dtype) for array in states.arrays(state)]
 
 
-def compiled_kernels(policy: Policy) -> tuple[Callable[..., int], Callable[..., None]]:
+def compiled_kernels(policy: Policy) -> tuple[Choose, Update]:
     """Return `choose` and `update` of a policy, compiled."""
     kernel, state = policy.kernel, states.new_state(policy, ARMS, ROUNDS)
     choose = guarded_for(EntryPoint(kernel.choose, policy, (policy.params, state, 1, KEY, np.arange(ARMS))))
     return choose, guarded_for(EntryPoint(kernel.update, policy, (policy.params, state, 1, 0, 0.0)))
 
 
-def interpreted_kernels(policy: Policy) -> tuple[Callable[..., int], Callable[..., None]]:
+def interpreted_kernels(policy: Policy) -> tuple[Choose, Update]:
     """Return `choose` and `update` of a policy as Python runs them."""
     kernel = policy.kernel
     choose, update = (with_readable_errors(policy, each, each) for each in (kernel.choose, kernel.update))
     return choose, update
 
 
-def same_state(a: Any, b: Any) -> bool:
+def same_state(a: NamedTuple, b: NamedTuple) -> bool:
     """Return whether two states have equal arrays."""
     pairs = zip(states.arrays(a), states.arrays(b), strict=True)
     return all(np.array_equal(x, y, equal_nan=x.dtype.kind == "f") for x, y in pairs)

@@ -1,7 +1,6 @@
 """Checks that a policy draws as it declares, with the propensities that it gives."""
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from rotting.engines.compile import guarded_for
 from rotting.engines.entry_points import EntryPoint
 from rotting.engines.kernel_errors import check_choice
 from rotting.live import policy_state as states
-from rotting.live.checked_games import ARMS, ROUNDS, compiled_kernels, play_game, require, reward_table
+from rotting.live.checked_games import ARMS, ROUNDS, Choose, compiled_kernels, play_game, require, reward_table
 from rotting.parts.divergences import kl_bernoulli
 from rotting.policy import Policy
 
@@ -52,7 +51,7 @@ def check_randomness(policy: Policy) -> None:
         _check_draws(policy, choose, state, draws.rounds + 1, np.array(draws.available), keys)
 
 
-def _check_draws(policy: Policy, choose: Callable[..., int], state: Any, t: int, arms: Ints, keys: int) -> None:
+def _check_draws(policy: Policy, choose: Choose, state: Any, t: int, arms: Ints, keys: int) -> None:
     propensities = checked_propensities(policy, state, t, arms)
     drawn, trial = np.zeros(arms.size), states.copy(state)
     arrays = list(zip(states.arrays(trial), states.arrays(state), strict=True))
@@ -83,7 +82,7 @@ def _check_draws(policy: Policy, choose: Callable[..., int], state: Any, t: int,
         require("propensities must be those of `choose`", fits, where)
 
 
-def checked_propensities(policy: Policy, state: Any, t: int, arms: Ints) -> Floats | None:
+def checked_propensities(policy: Policy, state: NamedTuple, t: int, arms: Ints) -> Floats | None:
     """Return the propensities of `arms`, after checks, if the policy has a function for them."""
     propensities = policy.kernel.propensities
     if propensities is None:

@@ -97,7 +97,7 @@ class Guard(Generic[Arm]):
         self.opened = clock()
         """When the bandit was made or opened in this process."""
         self._recording = None if listener is None else RecordingLock(state, listener)
-        self.lock: AbstractContextManager[Any] = self._recording or threading.RLock()
+        self.lock: AbstractContextManager[object] = self._recording or threading.RLock()
         _guards.add(self)
 
     def settle(self) -> float:

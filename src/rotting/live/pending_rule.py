@@ -21,13 +21,13 @@ regret that this rule saves, and compares it with other rules.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rotting.common.arrays import Ints
 from rotting.kernels.policy_slots import choose, explain
 from rotting.live.learner import SlotAndReason
 from rotting.parts.tournament import MANY
-from rotting.policy import Reason
+from rotting.policy import Params, Reason
 
 
 class Counts(NamedTuple):
@@ -92,7 +92,7 @@ def pending_index(reason: Reason, pending: int) -> float:
     return reason.mean + _width(reason) * math.sqrt(reason.window / (reason.window + pending))
 
 
-def _mean_of_means(p: Any, s: Any, t: int, arms: Ints) -> float:
+def _mean_of_means(p: Params, s: object, t: int, arms: Ints) -> float:
     """Return the mean of the means of the arms that have rewards."""
     total, number = 0.0, 0
     for i in arms:
@@ -137,35 +137,35 @@ def _better(one: Entrant, other: Entrant) -> Entrant:
     return one
 
 
-def compete(p: Any, s: Any, t: int, arms: Ints, counts: Counts, chosen: int, waiting: Ints) -> tuple[int, float]:
+def compete(p: Params, s: object, t: int, arms: Ints, counts: Counts, chosen: int, waiting: Ints) -> tuple[int, float]:
     """Let the waiting arms compete with the arm that the policy chose.
 
     Returns the arm that wins, or -1 if no arm has a reward, and its index, which only counts if a waiting arm wins. `chosen` is
     -1 if all of the available arms wait. `waiting` is in increasing order, and is overwritten.
     """
-    best, leader, bare = _NOBODY, Leader(-math.inf, _NOBODY, _NOBODY), 0
-    k, is_due = 0, chosen >= 0
-    while k < waiting.size or is_due:
-        if is_due and (k == waiting.size or chosen < waiting[k]):  # in the order of the slots
-            i, is_due = chosen, False
+    best, leader, n_unknown = _NOBODY, Leader(-math.inf, _NOBODY, _NOBODY), 0
+    k, chosen_is_next = 0, chosen >= 0
+    while k < waiting.size or chosen_is_next:
+        if chosen_is_next and (k == waiting.size or chosen < waiting[k]):  # in the order of the slots
+            i, chosen_is_next = chosen, False
         else:
             i, k = int(waiting[k]), k + 1
         reason, pending, rewards = explain(p, s, t, arms, i), counts.pending[i], counts.rewards[i]
         if reason.value < math.inf:
             entrant = _entrant(reason, i, False, pending, rewards)
-            if reason.mean > leader.mean:
-                was, leader = leader.follows, Leader(reason.mean, _entrant(reason, i, True, pending, rewards), entrant)
-                entrant = was
+            if reason.mean > leader.mean:  # the former leader competes now, and this arm after the last one
+                former, leader = leader.follows, Leader(reason.mean, _entrant(reason, i, True, pending, rewards), entrant)
+                entrant = former
             best = _better(best, entrant)
-        elif i == chosen:
+        elif i == chosen:  # the policy chose an arm without a reward, which goes first
             return chosen, math.nan
         else:  # the arm has no reward, or none that the policy still remembers
-            waiting[bare] = i
-            bare += 1
+            waiting[n_unknown] = i
+            n_unknown += 1
     best = _better(best, leader.leads)
-    if bare > 0 and best.slot >= 0:
+    if n_unknown > 0 and best.slot >= 0:
         mean, level = _mean_of_means(p, s, t, arms), best.level
-        for i in waiting[:bare]:
+        for i in waiting[:n_unknown]:
             best = _better(best, Entrant(int(i), mean + level / math.sqrt(counts.pending[i]), level))
     return best.slot, best.value
 
@@ -180,7 +180,7 @@ def fewest_pending(counts: Counts, arms: Ints) -> int:
 
 
 def choose_and_compete(
-    p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, out: Ints
+    p: Params, s: object, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, out: Ints
 ) -> SlotAndReason:
     """Choose one of `arms` by the whole rule, for a policy that has an index; return the arm with the reason.
 

@@ -7,14 +7,14 @@ what is tuned to the number of arms (`Kernel.tune`). Nothing else needs to be kn
 
 import base64
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rotting.common.arrays import Ints
+from rotting.common.arrays import AnyArray, Ints
 from rotting.engines.entry_points import EntryPoint
 from rotting.errors import InvalidValueError
-from rotting.kernels.nested_state import flatten, unflatten
+from rotting.kernels.nested_state import State, flatten, unflatten
 from rotting.kernels.nested_state import new_state as new_state  # noqa: PLC0414 - part of this module's interface
 from rotting.kernels.readable_errors import is_own_work, with_readable_errors
 from rotting.policy import Policy, small_capacity
@@ -27,17 +27,17 @@ def first_capacity(policy: Policy, n_arms: int, rounds: int) -> int:
     return rounds if policy.kernel.enlarge is None else small_capacity(n_arms, rounds)
 
 
-def arrays(state: Any) -> list[Any]:
+def arrays(state: NamedTuple) -> list[AnyArray]:
     """Return all arrays of a state, including those of nested NamedTuples."""
     return list(flatten(state).values())
 
 
-def copy(state: Any) -> Any:
+def copy(state: State) -> State:
     """Return an independent copy of a state."""
     return unflatten(state, (array.copy() for array in arrays(state)))
 
 
-def grow(policy: Policy, state: Any, n_arms: int, capacity: int) -> Any:
+def grow(policy: Policy, state: NamedTuple, n_arms: int, capacity: int) -> Any:
     """Return a larger state with the content of `state`, tuned to its number of arms."""
     larger = new_state(policy, n_arms, capacity)
     for old, new in zip(arrays(state), arrays(larger), strict=True):
@@ -48,7 +48,7 @@ def grow(policy: Policy, state: Any, n_arms: int, capacity: int) -> Any:
     return larger
 
 
-def _call(policy: Policy, function: Callable[..., None], n_arms: int, *arguments: Any) -> None:
+def _call(policy: Policy, function: Callable[..., None], n_arms: int, *arguments: object) -> None:
     """Call a function that reads every arm: compiled if there are many arms, otherwise interpreted.
 
     Functions from outside the library are always interpreted: these ones need not compile.
@@ -61,7 +61,7 @@ def _call(policy: Policy, function: Callable[..., None], n_arms: int, *arguments
         with_readable_errors(policy, function, function)(*arguments)
 
 
-def _tune(policy: Policy, state: Any) -> None:
+def _tune(policy: Policy, state: NamedTuple) -> None:
     tune = policy.kernel.tune
     if tune is not None:
         _call(policy, tune, max(array.shape[0] for array in arrays(state)), policy.params, state)
@@ -82,7 +82,7 @@ def has_arm_axis(policy: Policy) -> list[bool]:
     return [a.shape != b.shape for a, b in zip(arrays(one), arrays(two), strict=True)]
 
 
-def forget_arm(policy: Policy, state: Any, arm: int, capacity: int) -> None:
+def forget_arm(policy: Policy, state: NamedTuple, arm: int, capacity: int) -> None:
     """Make one arm of the state as if it had never been pulled."""
     fresh, forget = arrays(new_state(policy, 1, capacity)), policy.kernel.forget
     by_arm = [pair for *pair, is_by_arm in zip(arrays(state), fresh, has_arm_axis(policy), strict=True) if is_by_arm]
@@ -95,7 +95,7 @@ def forget_arm(policy: Policy, state: Any, arm: int, capacity: int) -> None:
 _PIECE = 3 * 8_192  # bytes encoded at a time: a multiple of three, so that base 64 needs no padding between pieces
 
 
-def to_json(state: Any, pause: Callable[[], None] = lambda: None) -> dict[str, Any]:
+def to_json(state: NamedTuple, pause: Callable[[], None] = lambda: None) -> dict[str, Any]:
     """Return the arrays as JSON-able data under their dotted names, bit for bit: little-endian bytes in base 64.
 
     `pause` is called between small pieces of work, so that other threads can run.
@@ -106,7 +106,7 @@ def to_json(state: Any, pause: Callable[[], None] = lambda: None) -> dict[str, A
     }
 
 
-def _base64(array: Any, pause: Callable[[], None]) -> Iterator[str]:
+def _base64(array: AnyArray, pause: Callable[[], None]) -> Iterator[str]:
     raw = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
     for start in range(0, raw.size, _PIECE):
         pause()

@@ -4,22 +4,43 @@ The arms kept so far are the first `size` numbers of `s.kept`, in increasing ord
 """
 
 import math
-from typing import Any
+from typing import Protocol
 
-from rotting.common.arrays import Ints
+from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import slot
 from rotting.parts.confidence import window_width
-from rotting.parts.noise_scale import is_estimated, scale_of
-from rotting.parts.prefix_blocks import FAN, mean_range, sum_range
+from rotting.parts.noise_scale import HasNoise, is_estimated, scale_of
+from rotting.parts.prefix_blocks import FAN, PrefixSums, mean_range, sum_range
+from rotting.policy import Params
+
+
+class HasFilter(HasNoise, Protocol):
+    """A state with the working space of the filter."""
+
+    @property
+    def kept(self) -> Ints:
+        """[K] the arms kept so far."""
+
+    @property
+    def scale(self) -> Floats:
+        """[K] the estimated scale of each arm's noise, 1 if sigma is given."""
+
+
+class HasFilteredHistory(HasFilter, Protocol):
+    """A state with the filter, and all windows that it looks at."""
+
+    @property
+    def history(self) -> PrefixSums:
+        """All windows of each arm."""
 
 
 @slot
-def window_mean(s: Any, i: int, h: int) -> float:
+def window_mean(s: object, i: int, h: int) -> float:
     """Slot: the mean of arm i over one window."""
     raise NotImplementedError
 
 
-def keep_all(p: Any, s: Any, arms: Ints) -> int:
+def keep_all(p: Params, s: HasFilter, arms: Ints) -> int:
     """Start the filter with all arms; return their number."""
     for k in range(arms.size):
         s.kept[k] = arms[k]
@@ -27,7 +48,7 @@ def keep_all(p: Any, s: Any, arms: Ints) -> int:
     return int(arms.size)
 
 
-def is_kept(s: Any, size: int, i: int) -> bool:
+def is_kept(s: HasFilter, size: int, i: int) -> bool:
     """Return whether arm i is among the first `size` arms kept."""
     for k in range(size):  # noqa: SIM110 - a generator does not compile
         if s.kept[k] == i:
@@ -35,7 +56,7 @@ def is_kept(s: Any, size: int, i: int) -> bool:
     return False
 
 
-def keep_close(p: Any, s: Any, size: int, h: int, c: float) -> int:
+def keep_close(p: Params, s: HasFilter, size: int, h: int, c: float) -> int:
     """Filter the arms on window h, whose width is c, in place and in order; return how many are left.
 
     Arm i stays if `mean_i^h >= max over the arms of mean_j^h - 2 c`. Where the scales of the arms' noise are estimated, and
@@ -56,7 +77,7 @@ def keep_close(p: Any, s: Any, size: int, h: int, c: float) -> int:
     return left
 
 
-def least_pulled(s: Any, pulls: Ints, size: int) -> int:
+def least_pulled(s: HasFilter, pulls: Ints, size: int) -> int:
     """Return the least pulled of the arms kept, the lowest of them on a tie."""
     best = s.kept[0]
     for k in range(1, size):
@@ -65,13 +86,13 @@ def least_pulled(s: Any, pulls: Ints, size: int) -> int:
     return int(best)
 
 
-def _bounds_pass(p: Any, level: float, h: int, low: float, high: float, least: float) -> bool:
+def _bounds_pass(p: Params, level: float, h: int, low: float, high: float, least: float) -> bool:
     """Return whether arms pass window h if their means are between `low` and `high`, and their scales at least `least`."""
     c = window_width(p, level, h, math.sqrt(h))
     return bool(low + least * c >= high - least * c) if is_estimated(p) else bool(low >= high - 2.0 * c)
 
 
-def _passes(p: Any, s: Any, level: float, size: int, h: int) -> bool:
+def _passes(p: Params, s: HasFilteredHistory, level: float, size: int, h: int) -> bool:
     """Return whether bounds by plain arithmetic, which take few reads, show that every arm passes window h."""
     low, high, least = math.inf, -math.inf, math.inf
     for k in range(size):
@@ -83,7 +104,7 @@ def _passes(p: Any, s: Any, level: float, size: int, h: int) -> bool:
     return _bounds_pass(p, level, h, low / h, high / h, least)
 
 
-def _last_passed(p: Any, s: Any, level: float, size: int, h: int, last: int) -> int:
+def _last_passed(p: Params, s: HasFilteredHistory, level: float, size: int, h: int, last: int) -> int:
     """Return a window up to which bounds alone show that every arm passes all windows after h, or h: at most `last`.
 
     Bounds of the means over all these windows also hold for fewer of them, which are shorter and have larger widths.
@@ -105,7 +126,7 @@ def _last_passed(p: Any, s: Any, level: float, size: int, h: int, last: int) -> 
             return last
 
 
-def skip_windows(p: Any, s: Any, level: float, size: int, h: int, end: int) -> int:
+def skip_windows(p: Params, s: HasFilteredHistory, level: float, size: int, h: int, end: int) -> int:
     """Return a window from h to `end`, such that the bounds of `s.history` show that every arm passes all windows up to it.
 
     From multiples of `FAN`, the size of a block, windows are skipped in strides that double and halve; the others one by one.

@@ -5,7 +5,7 @@ The search goes from the newest start to the oldest, and skips every block whose
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from rotting.kernels.binding import Bindings
 from rotting.parts.confidence import window_width
 from rotting.parts.first_pulls import pulled
 from rotting.parts.lazy_choice import arm_scale, line, search
-from rotting.parts.prefix_blocks import FAN, blocks_within, largest_block, lowest_mean, record, window_floor
+from rotting.parts.prefix_blocks import FAN, PrefixSums, blocks_within, largest_block, lowest_mean, record, window_floor
 from rotting.parts.prefix_sums import window_mean
-from rotting.policy import Reason
+from rotting.policy import Params, Reason
 
 
 class BlockLines(NamedTuple):
@@ -26,19 +26,31 @@ class BlockLines(NamedTuple):
     window: Ints  # [K] its length h
 
 
+class HasBlockLines(Protocol):
+    """A state with all windows of each arm, one of which is the line of the arm."""
+
+    @property
+    def history(self) -> PrefixSums:
+        """All windows of each arm."""
+
+    @property
+    def lines(self) -> BlockLines:
+        """The window that each arm keeps."""
+
+
 def new_block_lines(n_arms: int) -> BlockLines:
     """Return the lines of arms that were never pulled."""
     return BlockLines(mean=np.zeros(n_arms), window=np.zeros(n_arms, np.int64))
 
 
-def record_in_blocks(s: Any, i: int, reward: float) -> None:
+def record_in_blocks(s: HasBlockLines, i: int, reward: float) -> None:
     """Append a reward to arm i, whose line keeps its start."""
     record(s.history, i, reward)
     h = s.lines.window[i] + 1
     s.lines.mean[i], s.lines.window[i] = window_mean(s.history, i, h), h
 
 
-def tightest_in_blocks(p: Any, s: Any, level: float, i: int) -> Reason:
+def tightest_in_blocks(p: Params, s: HasBlockLines, level: float, i: int) -> Reason:
     """Return the smallest of arm i's bounds `mean + width(h)` as the definition says, over all windows."""
     scale, best = arm_scale(p, s, i), Reason(math.inf, math.nan, 0, math.inf)
     for h in range(1, s.history.pulls[i] + 1):
@@ -48,7 +60,9 @@ def tightest_in_blocks(p: Any, s: Any, level: float, i: int) -> Reason:
     return best
 
 
-def _try_window(p: Any, s: Any, level: float, scale: float, i: int, h: int, best: float, threshold: float) -> float:
+def _try_window(
+    p: Params, s: HasBlockLines, level: float, scale: float, i: int, h: int, best: float, threshold: float
+) -> float:
     """Return the lowest bound so far; if it is that of window h, that becomes the arm's line."""
     c = scale * window_width(p, level, h, math.sqrt(h))
     if window_floor(s.history, i, h, c) > min(best, threshold):
@@ -60,7 +74,7 @@ def _try_window(p: Any, s: Any, level: float, scale: float, i: int, h: int, best
     return best
 
 
-def _search(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
+def _search(p: Params, s: HasBlockLines, level: float, i: int, threshold: float) -> float:
     n, scale = s.history.pulls[i], arm_scale(p, s, i)
     best = _line(p, s, level, i)
     if threshold == -math.inf:  # there is no other arm
@@ -87,12 +101,12 @@ def _search(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
     return best
 
 
-def _line(p: Any, s: Any, level: float, i: int) -> float:
+def _line(p: Params, s: HasBlockLines, level: float, i: int) -> float:
     h = s.lines.window[i]
     return float(s.lines.mean[i] + arm_scale(p, s, i) * window_width(p, level, h, math.sqrt(h)))
 
 
-def _was_pulled(s: Any, i: int) -> bool:
+def _was_pulled(s: HasBlockLines, i: int) -> bool:
     return bool(s.history.pulls[i] > 0)
 
 

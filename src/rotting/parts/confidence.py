@@ -1,9 +1,9 @@
 """The widths of confidence bounds."""
 
 import math
-from typing import Any
 
 from rotting.kernels.elementary import log
+from rotting.policy import Params
 
 
 def width(alpha: float, sigma: float, t: int, h: int) -> float:
@@ -11,7 +11,7 @@ def width(alpha: float, sigma: float, t: int, h: int) -> float:
     return sigma * math.sqrt(2.0 * alpha * log(t) / h)
 
 
-def window_width(p: Any, level: float, h: float, root: float) -> float:
+def window_width(p: Params, level: float, h: float, root: float) -> float:
     """Return the width of a window of h rewards, with root = sqrt(h), for policies that compute a level once per round.
 
     With the level `c(1, delta_t)` this is `c(h, delta_t)`. A policy with other widths binds its own function here; the width

@@ -5,7 +5,7 @@ divided by h.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from rotting.kernels.exact_sums import add, difference
 from rotting.parts.confidence import window_width
 from rotting.parts.first_pulls import pulled
 from rotting.parts.lazy_choice import arm_scale, level_rises, line, search
-from rotting.parts.tournament import intercept, root
-from rotting.policy import Reason
+from rotting.parts.tournament import HasTournament, intercept, root
+from rotting.policy import Params, Reason
 
 _FARTHEST = 1 << 61  # a window that no history reaches; beyond it, compiled integers overflow
 
@@ -40,6 +40,30 @@ class Grid(NamedTuple):
     start_high: Floats  # [K, J] the arm's total there
     start_low: Floats
     mean: Floats  # [K, J] current mean of h_j consecutive rewards
+
+
+class HasGrid(Protocol):
+    """A state with delayed windows."""
+
+    @property
+    def grid(self) -> Grid:
+        """The delayed windows of each arm."""
+
+
+class HasDelayedLines(HasGrid, Protocol):
+    """A state in which each arm keeps one of its delayed windows as its line."""
+
+    @property
+    def line(self) -> Ints:
+        """[K] the number of the window that each arm keeps."""
+
+
+class HasFloors(HasDelayedLines, HasTournament, Protocol):
+    """A state in which each arm also keeps a lower bound of its index."""
+
+    @property
+    def floor(self) -> Floats:
+        """[K] the lower bounds."""
 
 
 def next_window(m: float, h: int) -> int:
@@ -77,11 +101,11 @@ def new_grid(m: float, n_arms: int, capacity: int) -> Grid:
     )
 
 
-def refreshed(s: Any, i: int, j: int) -> None:
+def refreshed(s: object, i: int, j: int) -> None:
     """Do nothing when window j of arm i gets a new mean; `DELAYED_LINES` binds a function that lowers the arm's floor."""
 
 
-def eff_update(s: Any, i: int, reward: float) -> None:
+def eff_update(s: HasGrid, i: int, reward: float) -> None:
     """EFF_UPDATE (Algorithm 2) of `s.grid` with the new reward of arm i.
 
     The paper's slip: its windows start at h_0 = 1 in the algorithm and at h_1 = 1 in the definition; here h_0 = 1.
@@ -112,7 +136,7 @@ def eff_update(s: Any, i: int, reward: float) -> None:
 # --- The fast choice of the largest index on these windows --------------------------------------------------------------------
 
 
-def tightest_delayed(p: Any, s: Any, level: float, i: int) -> Reason:
+def tightest_delayed(p: Params, s: HasGrid, level: float, i: int) -> Reason:
     """Return the smallest of arm i's bounds `mean + width(h_j)`, with its window."""
     scale, best = arm_scale(p, s, i), Reason(math.inf, math.nan, 0, math.inf)
     for j in range(s.grid.known[i]):
@@ -122,16 +146,16 @@ def tightest_delayed(p: Any, s: Any, level: float, i: int) -> Reason:
     return best
 
 
-def _pulled(s: Any, i: int) -> bool:
+def _pulled(s: HasGrid, i: int) -> bool:
     return bool(s.grid.pulls[i] > 0)
 
 
-def _line(p: Any, s: Any, level: float, i: int) -> float:
+def _line(p: Params, s: HasDelayedLines, level: float, i: int) -> float:
     j = s.line[i]
     return float(s.grid.mean[i, j] + arm_scale(p, s, i) * window_width(p, level, s.grid.windows[j], s.grid.root[j]))
 
 
-def _search_all(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
+def _search_all(p: Params, s: HasDelayedLines, level: float, i: int, threshold: float) -> float:
     best, scale = math.inf, arm_scale(p, s, i)
     for j in range(s.grid.known[i]):
         mean = s.grid.mean[i, j]
@@ -142,22 +166,22 @@ def _search_all(p: Any, s: Any, level: float, i: int, threshold: float) -> float
     return best
 
 
-def _search(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
+def _search(p: Params, s: HasFloors, level: float, i: int, threshold: float) -> float:
     if s.floor[i] > threshold and level_rises(p):
         return _line(p, s, level, i)
     s.floor[i] = _search_all(p, s, level, i, threshold)
     return float(s.floor[i])
 
 
-def _intercept(s: Any, i: int) -> float:
+def _intercept(s: HasDelayedLines, i: int) -> float:
     return math.inf if s.grid.pulls[i] == 0 else float(s.grid.mean[i, s.line[i]])
 
 
-def _root(s: Any, i: int) -> float:
+def _root(s: HasDelayedLines, i: int) -> float:
     return float(s.grid.root[s.line[i]])
 
 
-def _lower_floor(s: Any, i: int, j: int) -> None:
+def _lower_floor(s: HasFloors, i: int, j: int) -> None:
     # The level is that of the last choice. Levels never fall, so the bound of window j will not be below this number.
     s.floor[i] = min(s.floor[i], s.grid.mean[i, j] + s.tournament.level[0] / s.grid.root[j])
 

@@ -2,18 +2,26 @@
 
 import math
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.kernels.binding import bind_all
+from rotting.kernels.binding import KernelFunction, bind_all
 from rotting.kernels.policy_slots import choose, explain, propensities, reset, update
 from rotting.kernels.random_numbers import subkey
-from rotting.policy import Kernel, Policy, Reason, defined
+from rotting.policy import Kernel, Params, Policy, Reason, defined
 
 
-def _advance(p: Any, s: Any, t: int) -> None:
+class HasEpoch(Protocol):
+    """A state that is tuned to an epoch."""
+
+    @property
+    def epoch(self) -> Ints:
+        """[2] rounds before the epoch, and its length."""
+
+
+def _advance(p: Params, s: HasEpoch, t: int) -> None:
     """Begin the epoch that round t belongs to, if it has not begun."""
     start, length = s.epoch[0], s.epoch[1]
     while t > start + length:
@@ -23,25 +31,25 @@ def _advance(p: Any, s: Any, t: int) -> None:
         s.epoch[0], s.epoch[1] = start, length
 
 
-def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+def _choose(p: Params, s: HasEpoch, t: int, key: int, arms: Ints) -> int:
     _advance(p, s, t)
     start = s.epoch[0]
     # A key for each epoch: its rounds count from 1 again, and must not repeat the draws of the epochs before.
     return choose(p, s, t - start, key if start == 0 else subkey(key, start), arms)
 
 
-def _update(p: Any, s: Any, t: int, arm: int, reward: float) -> None:
+def _update(p: Params, s: HasEpoch, t: int, arm: int, reward: float) -> None:
     _advance(p, s, t)  # a reward may come in a round that began with no choice
     update(p, s, t - s.epoch[0], arm, reward)
 
 
-def _explain(p: Any, s: Any, t: int, arms: Ints, arm: int) -> Reason:
+def _explain(p: Params, s: HasEpoch, t: int, arms: Ints, arm: int) -> Reason:
     if t > s.epoch[0] + s.epoch[1]:
         return Reason(math.nan, math.nan, 0, math.nan)  # the next epoch has no rewards yet
     return explain(p, s, t - s.epoch[0], arms, arm)
 
 
-def _propensities(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
+def _propensities(p: Params, s: HasEpoch, t: int, arms: Ints, out: Floats) -> None:
     _advance(p, s, t)
     propensities(p, s, t - s.epoch[0], arms, out)
 
@@ -53,14 +61,13 @@ def doubled_kernel(kernel: Kernel) -> Kernel:
     """
     if kernel.reset is None:
         raise InvalidValueError("kernel", "have a reset", kernel, got="one that is not tuned to a horizon")
-    roots: dict[str, Any] = {"choose": _choose, "update": _update}
-    parts: dict[Any, Any] = {reset: kernel.reset, choose: kernel.choose, update: kernel.update}
+    roots: dict[str, KernelFunction] = {"choose": _choose, "update": _update}
+    parts: dict[KernelFunction, KernelFunction] = {reset: kernel.reset, choose: kernel.choose, update: kernel.update}
     if kernel.explain is not None:
         roots["explain"], parts[explain] = _explain, kernel.explain
     if kernel.propensities is not None:
         roots["propensities"], parts[propensities] = _propensities, kernel.propensities
-    kept: dict[str, Any] = {"forget": kernel.forget, "tune": kernel.tune, "enlarge": kernel.enlarge}
-    return Kernel(kernel.init, **kept, **bind_all(roots, parts))
+    return Kernel(kernel.init, forget=kernel.forget, tune=kernel.tune, enlarge=kernel.enlarge, **bind_all(roots, parts))
 
 
 @cache

@@ -5,7 +5,7 @@ that is added starts equal to the leader.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from rotting.kernels.elementary import exp
 from rotting.kernels.random_numbers import uniform
 from rotting.parts.presence import Presence, new_presence
 from rotting.parts.reward_scale import to_unit
+from rotting.policy import Params
 
 
 class Weights(NamedTuple):
@@ -74,7 +75,7 @@ def draw(s: Weights, t: int, key: int, arms: Ints) -> int:
     return int(arms[last])
 
 
-def boost(p: Any, s: Weights, arm: int, reward: float) -> None:
+def boost(p: Params, s: Weights, arm: int, reward: float) -> None:
     """Multiply the arm's weight by `exp(gamma xhat / K)`, where xhat is its reward over the probability of its draw."""
     xhat = to_unit(p.low, p.high, reward) / s.propensity[arm]
     s.log_weights[arm] += s.rates[0] * xhat / s.presence.number[0]
@@ -90,7 +91,7 @@ def rescale(s: Weights) -> None:
         s.log_weights[i] -= top
 
 
-def forget(p: Any, s: Weights, arm: int) -> None:
+def forget(p: Params, s: Weights, arm: int) -> None:
     """Make the largest log-weight of the other arms zero: a new arm starts there, equal to their leader."""
     top = -math.inf
     for i in range(s.log_weights.size):

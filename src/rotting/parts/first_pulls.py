@@ -10,7 +10,7 @@ def pulled(s: Any, i: int) -> bool:
     return bool(s.pulls[i] > 0)
 
 
-def first_new(s: Any, arms: Ints) -> int:
+def first_new(s: object, arms: Ints) -> int:
     """Return the lowest of `arms` without a reward, or -1."""
     for i in arms:
         if not pulled(s, i):

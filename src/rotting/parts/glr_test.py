@@ -19,42 +19,63 @@ threshold, computed when the number of samples has doubled; and `full` [1].
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol
 
-from rotting.common.arrays import Floats
+from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import bind, slot
 from rotting.parts.hull import pulls, push, top, window_mean
 from rotting.parts.stack_pool import Stacks, ensure_room, release
+from rotting.policy import Params
 
 _SLACK = 2.0**-48  # of the sums: more than the roundings of D, and of the means in G, together
 _MARGIN = 1.0 - 1e-6  # more than the roundings of the products and divergences
 
 
+class HasSamples(Protocol):
+    """A state with the samples of each arm since its restart."""
+
+    @property
+    def upper(self) -> Stacks:
+        """The upper hull of the prefix sums of the samples."""
+
+    @property
+    def lower(self) -> Stacks:
+        """The lower hull, as the upper hull of the samples times -1."""
+
+    @property
+    def least(self) -> Floats:
+        """[K] a lower bound of the threshold."""
+
+    @property
+    def full(self) -> Ints:
+        """[1] 1 if the hulls had no room for a sample."""
+
+
 @slot
-def kl(p: Any, x: float, y: float) -> float:
+def kl(p: Params, x: float, y: float) -> float:
     """Slot: the divergence."""
     raise NotImplementedError
 
 
 @slot
-def curvature(p: Any, mean: float) -> float:
+def curvature(p: Params, mean: float) -> float:
     """Slot: a v with `kl(x, mean) <= (x - mean)^2 / v` for every x."""
     raise NotImplementedError
 
 
 @slot
-def beta(p: Any, n: int, delta: float) -> float:
+def beta(p: Params, n: int, delta: float) -> float:
     """Slot: the threshold for n samples."""
     raise NotImplementedError
 
 
 @slot
-def units(p: Any, s: Any, i: int) -> float:
+def units(p: Params, s: object, i: int) -> float:
     """Slot: the number that the statistic of arm i is divided by: the variance of its noise if `kl` assumes a variance of 1."""
     raise NotImplementedError
 
 
-def record_sample(s: Any, i: int, sample: float) -> bool:
+def record_sample(s: HasSamples, i: int, sample: float) -> bool:
     """Record a sample of arm i if there is room for it. Return whether there was; else `s.full` asks for a larger state."""
     if not (ensure_room(s.upper, i) and ensure_room(s.lower, i)):
         s.full[0] = 1
@@ -64,7 +85,7 @@ def record_sample(s: Any, i: int, sample: float) -> bool:
     return True
 
 
-def discard_samples(s: Any, i: int) -> None:
+def discard_samples(s: HasSamples, i: int) -> None:
     """Discard the samples of arm i."""
     release(s.upper, i)
     release(s.lower, i)
@@ -85,7 +106,7 @@ def _is_quiet(s: Stacks, i: int, bar: float) -> bool:
     return _none_can_fire(s.start[first:newest], s.high[first:newest], n, total / n, total, bar)
 
 
-def _fires(p: Any, s: Stacks, i: int, sign: float, threshold: float) -> bool:
+def _fires(p: Params, s: Stacks, i: int, sign: float, threshold: float) -> bool:
     """Return whether a split at a vertex raises the alarm, where the samples of the hull were multiplied by `sign`."""
     newest = top(s, i)
     n, whole = s.start[newest], sign * (s.high[newest] / s.start[newest])
@@ -97,7 +118,7 @@ def _fires(p: Any, s: Stacks, i: int, sign: float, threshold: float) -> bool:
     return False
 
 
-def _alarm(p: Any, s: Any, i: int, delta: float) -> bool:
+def _alarm(p: Params, s: HasSamples, i: int, delta: float) -> bool:
     n = pulls(s.upper, i)
     if n < 2:
         return False

@@ -23,7 +23,7 @@ round, about what it costs to maintain such a bound.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -33,9 +33,9 @@ from rotting.parts.confidence import window_width
 from rotting.parts.first_pulls import pulled
 from rotting.parts.hull import SLACK, push, top, window_mean
 from rotting.parts.lazy_choice import arm_scale, line, search
-from rotting.parts.stack_pool import ensure_room
+from rotting.parts.stack_pool import Stacks, ensure_room
 from rotting.parts.tournament import intercept, root
-from rotting.policy import Reason
+from rotting.policy import Params, Reason
 
 _MANY_VERTICES = 96  # with at least this many, leaps are faster than testing all
 _MARGIN = 1.0 - 2.0**-40  # more than the roundings of the products in a test
@@ -50,12 +50,32 @@ class HullLines(NamedTuple):
     depth: Ints  # [K] which vertex it starts from, counted from the oldest
 
 
+class HasHull(Protocol):
+    """A state with the hulls of the arms, one of whose windows is the line of each arm."""
+
+    @property
+    def hull(self) -> Stacks:
+        """The windows of each arm that can have the tightest bound."""
+
+    @property
+    def lines(self) -> HullLines:
+        """The window that each arm keeps."""
+
+
+class HasGrowingHull(HasHull, Protocol):
+    """A state whose hulls can run out of room."""
+
+    @property
+    def full(self) -> Ints:
+        """[1] 1 if there was no room for a reward."""
+
+
 def new_hull_lines(n_arms: int) -> HullLines:
     """Return the lines of arms that were never pulled."""
     return HullLines(mean=np.zeros(n_arms), root=np.ones(n_arms), depth=np.zeros(n_arms, np.int64))
 
 
-def bound(p: Any, level: float, mean: float, h: float, best: float) -> float:
+def bound(p: Params, level: float, mean: float, h: float, best: float) -> float:
     """Return the upper bound of a window if it is below `best`, else any number that is not below `best`.
 
     This function and the next two are those of RAW-UCB; a policy with other bounds replaces them.
@@ -63,22 +83,22 @@ def bound(p: Any, level: float, mean: float, h: float, best: float) -> float:
     return mean + window_width(p, level, h, math.sqrt(h))
 
 
-def line_bound(p: Any, s: Any, level: float, i: int) -> float:
+def line_bound(p: Params, s: HasHull, level: float, i: int) -> float:
     """Return the upper bound of the window that arm i keeps."""
     return float(s.lines.mean[i] + level / s.lines.root[i])
 
 
-def square(p: Any, level: float, limit: float) -> float:
+def square(p: Params, level: float, limit: float) -> float:
     """Return a number such that `x^2 < square h` rules out that the bound of a window is at most `limit`."""
     return level * level
 
 
-def _keep_line(s: Any, i: int, newest: int, place: int, mean: float) -> None:
+def _keep_line(s: HasHull, i: int, newest: int, place: int, mean: float) -> None:
     s.lines.mean[i], s.lines.root[i] = mean, math.sqrt(s.hull.start[newest] - s.hull.start[place])
     s.lines.depth[i] = place - s.hull.first[i]
 
 
-def record_on_hull(s: Any, i: int, reward: float) -> bool:
+def record_on_hull(s: HasGrowingHull, i: int, reward: float) -> bool:
     """Append a reward to arm i if there is room for it. Return whether there was; else `s.full` asks for a larger state.
 
     The arm's line starts where it did or, if that vertex is dominated now, at the one before, whose bound is lower.
@@ -102,7 +122,7 @@ def _none_is_below(start: Floats, high: Floats, limit: float, total: float, over
     return not found
 
 
-def search_hull(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
+def search_hull(p: Params, s: HasHull, level: float, i: int, threshold: float) -> float:
     """Search arm i, as `lazy_choice.search` says."""
     best = line_bound(p, s, level, i)
     if threshold == -math.inf:  # there is no other arm
@@ -139,17 +159,17 @@ def search_hull(p: Any, s: Any, level: float, i: int, threshold: float) -> float
     return best
 
 
-def line_window(s: Any, i: int) -> float:
+def line_window(s: HasHull, i: int) -> float:
     """Return the length of the window that arm i keeps."""
     return float(s.hull.start[top(s.hull, i)] - s.hull.start[s.hull.first[i] + s.lines.depth[i]])
 
 
-def was_pulled(s: Any, i: int) -> bool:
+def was_pulled(s: HasHull, i: int) -> bool:
     """Return whether arm i has a reward."""
     return bool(s.hull.size[i] > 0)
 
 
-def lowest_bound(p: Any, s: Any, level: float, i: int) -> Reason:
+def lowest_bound(p: Params, s: HasHull, level: float, i: int) -> Reason:
     """Return the smallest bound of arm i as the definition says, over all vertices."""
     best = Reason(math.inf, math.nan, 0, math.inf)
     if s.hull.size[i] == 0:
@@ -163,7 +183,7 @@ def lowest_bound(p: Any, s: Any, level: float, i: int) -> Reason:
     return best
 
 
-def tightest_on_hull(p: Any, s: Any, level: float, i: int) -> Reason:
+def tightest_on_hull(p: Params, s: HasHull, level: float, i: int) -> Reason:
     """Return the smallest of arm i's bounds `mean + level / sqrt(h)`, with its window."""
     scaled = level * arm_scale(p, s, i)
     found = lowest_bound(p, s, scaled, i)
@@ -172,19 +192,19 @@ def tightest_on_hull(p: Any, s: Any, level: float, i: int) -> Reason:
     return Reason(found.value, found.mean, found.window, window_width(p, scaled, found.window, math.sqrt(found.window)))
 
 
-def _line(p: Any, s: Any, level: float, i: int) -> float:
+def _line(p: Params, s: HasHull, level: float, i: int) -> float:
     return line_bound(p, s, level * arm_scale(p, s, i), i)
 
 
-def _search(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
+def _search(p: Params, s: HasHull, level: float, i: int, threshold: float) -> float:
     return search_hull(p, s, level * arm_scale(p, s, i), i, threshold)
 
 
-def _intercept(s: Any, i: int) -> float:
+def _intercept(s: HasHull, i: int) -> float:
     return float(s.lines.mean[i]) if s.hull.size[i] > 0 else math.inf
 
 
-def _root(s: Any, i: int) -> float:
+def _root(s: HasHull, i: int) -> float:
     return float(s.lines.root[i])
 
 

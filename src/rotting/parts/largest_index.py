@@ -2,24 +2,23 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from rotting.common.arrays import Ints
-from rotting.kernels.binding import bind_all, slot
-from rotting.policy import Reason
+from rotting.kernels.binding import KernelFunction, bind_all, slot
+from rotting.policy import Params, Reason
 
 
 @slot
-def index(p: Any, s: Any, t: int, i: int) -> Reason:
+def index(p: Params, s: object, t: int, i: int) -> Reason:
     """Slot: the policy's own index; `by_index` binds it."""
     raise NotImplementedError
 
 
-def _begin_round(s: Any, t: int) -> None:
+def _begin_round(s: object, t: int) -> None:
     """Do nothing: the indices need no preparation."""
 
 
-def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+def _choose(p: Params, s: object, t: int, key: int, arms: Ints) -> int:
     _begin_round(s, t)
     best, best_index = arms[0], -math.inf
     for i in arms:
@@ -29,14 +28,12 @@ def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
     return int(best)
 
 
-def _explain(p: Any, s: Any, t: int, arms: Ints, i: int) -> Reason:
+def _explain(p: Params, s: object, t: int, arms: Ints, i: int) -> Reason:
     _begin_round(s, t)
     return index(p, s, t, i)
 
 
-def by_index(
-    policy_index: Callable[..., Reason], begin_round: Callable[..., None] = _begin_round
-) -> dict[str, Callable[..., Any]]:
+def by_index(policy_index: Callable[..., Reason], begin_round: Callable[..., None] = _begin_round) -> dict[str, KernelFunction]:
     """Return `choose` and `explain` of the policy that pulls the arm with the largest index, the lowest on a tie.
 
     Args:

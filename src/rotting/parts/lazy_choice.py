@@ -8,22 +8,22 @@ Widths depend on the round through one number, its level: `c(1, delta_t)` for RA
 """
 
 import math
-from typing import Any
 
 from rotting.common.arrays import Ints
 from rotting.kernels.binding import slot
 from rotting.parts.first_pulls import first_new, pulled
-from rotting.parts.tournament import MANY, champion, height, reopen, replay_path, runners_up
+from rotting.parts.tournament import MANY, HasTournament, champion, height, reopen, replay_path, runners_up
+from rotting.policy import Params
 
 
 @slot
-def line(p: Any, s: Any, level: float, i: int) -> float:
+def line(p: Params, s: object, level: float, i: int) -> float:
     """Slot: the bound of the window that arm i keeps."""
     raise NotImplementedError
 
 
 @slot
-def search(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
+def search(p: Params, s: object, level: float, i: int, threshold: float) -> float:
     """Slot: the search of arm i.
 
     It returns the index of arm i if that is at most `threshold`, else one of its bounds above the threshold. The arm keeps the
@@ -32,17 +32,17 @@ def search(p: Any, s: Any, level: float, i: int, threshold: float) -> float:
     raise NotImplementedError
 
 
-def arm_scale(p: Any, s: Any, i: int) -> float:
+def arm_scale(p: Params, s: object, i: int) -> float:
     """Return the factor of arm i's widths: 1. A policy that can estimate its sigma binds `noise_scale.arm_noise` here."""
     return 1.0
 
 
-def level_rises(p: Any) -> bool:
+def level_rises(p: Params) -> bool:
     """Return whether the level never falls and is the same for all arms, as a tournament needs: bind another if not."""
     return True
 
 
-def largest_index(p: Any, s: Any, level: float, arms: Ints) -> int:
+def largest_index(p: Params, s: object, level: float, arms: Ints) -> int:
     """Return the arm with the largest index, the lowest on a tie; before that, the lowest arm that was never pulled."""
     leader = first_new(s, arms)
     if leader >= 0:
@@ -57,7 +57,7 @@ def largest_index(p: Any, s: Any, level: float, arms: Ints) -> int:
     return leader
 
 
-def largest_index_by_tournament(p: Any, s: Any, level: float, arms: Ints) -> int:
+def largest_index_by_tournament(p: Params, s: HasTournament, level: float, arms: Ints) -> int:
     """Return the same arm as `largest_index`, faster for many arms: their lines are compared in `s.tournament`.
 
     The lines must be `intercept_i + level / root_i`.
@@ -90,7 +90,7 @@ def largest_index_by_tournament(p: Any, s: Any, level: float, arms: Ints) -> int
     return leader
 
 
-def _in_front(p: Any, s: Any, level: float, arms: Ints) -> tuple[int, float, float]:
+def _in_front(p: Params, s: object, level: float, arms: Ints) -> tuple[int, float, float]:
     """Return the arm with the highest line, and the highest lines of the arms before and after it."""
     leader, first, before, after = arms[0], -math.inf, -math.inf, -math.inf
     for i in arms:

@@ -16,13 +16,14 @@ of much smaller ones are rounded to 0, and no scale is taken to be below 1e-150.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import ESTIMATE, HALF_RANGE
 from rotting.kernels.exact_sums import add
+from rotting.policy import Params
 
 _LEAST = 1e-300  # of a variance, where the squares of tiny rewards are rounded to 0
 
@@ -38,6 +39,14 @@ class NoiseScale(NamedTuple):
     pool: Floats  # [2] sum of D, as high + low
     pairs: Ints  # [1] sum of n
     variance: Floats  # [1] V
+
+
+class HasNoise(Protocol):
+    """A state of a policy that can estimate its sigma."""
+
+    @property
+    def noise(self) -> NoiseScale:
+        """What sigma is estimated from."""
 
 
 def new_noise_scale(n_arms: int) -> NoiseScale:
@@ -62,22 +71,22 @@ def reset_noise(s: NoiseScale) -> None:
     s.pairs[0], s.variance[0] = 0, 1.0
 
 
-def is_estimated(p: Any) -> bool:
+def is_estimated(p: Params) -> bool:
     """Return whether the policy estimates its sigma."""
     return bool(p.sigma == ESTIMATE)
 
 
-def is_given(p: Any) -> bool:
+def is_given(p: Params) -> bool:
     """Return whether the policy was told its sigma: then the level of its widths is the same for all arms, and never falls."""
     return not is_estimated(p)
 
 
-def given_sigma(p: Any) -> float:
+def given_sigma(p: Params) -> float:
     """Return the sigma that was given, or 1 if it is estimated: then `scale_of` is the estimate."""
     return 1.0 if is_estimated(p) else float(p.sigma)
 
 
-def observe_noise(p: Any, s: NoiseScale, i: int, reward: float) -> None:
+def observe_noise(p: Params, s: NoiseScale, i: int, reward: float) -> None:
     """Take a reward of arm i into account, if the scale is estimated."""
     if not is_estimated(p):
         return
@@ -106,7 +115,7 @@ def forget_noise(s: NoiseScale, arm: int) -> None:
     s.variance[0] = _pooled(s)
 
 
-def forget(p: Any, s: Any, arm: int) -> None:
+def forget(p: Params, s: HasNoise, arm: int) -> None:
     """Forget an arm: `Kernel.forget` of a policy whose state has no other sums over all arms."""
     forget_noise(s.noise, arm)
 
@@ -142,7 +151,7 @@ def _pooled(s: NoiseScale) -> float:
     return float(s.pool[0] / (2.0 * s.pairs[0])) if s.pool[0] > 0.0 else _first_variance(s)
 
 
-def scale_of(p: Any, s: NoiseScale, i: int) -> float:
+def scale_of(p: Params, s: NoiseScale, i: int) -> float:
     """Return what `given_sigma` is multiplied by for arm i: the estimate, or 1 if sigma was given."""
     if not is_estimated(p):
         return 1.0
@@ -150,16 +159,16 @@ def scale_of(p: Any, s: NoiseScale, i: int) -> float:
     return math.sqrt(max(_LEAST, (s.high[i] + 2.0 * c * s.variance[0]) / (2.0 * (pairs + c))))
 
 
-def arm_noise(p: Any, s: Any, i: int) -> float:
+def arm_noise(p: Params, s: HasNoise, i: int) -> float:
     """Return `scale_of` arm i for a state with a field `noise`: to be bound to `lazy_choice.arm_scale`."""
     return scale_of(p, s.noise, i)
 
 
-def range_of(p: Any, s: NoiseScale, i: int) -> float:
+def range_of(p: Params, s: NoiseScale, i: int) -> float:
     """Return `2 sigma` for a policy that is told its sigma or, as B, the range of the rewards."""
     return float(p.B) if p.sigma == HALF_RANGE else 2.0 * sigma_of(p, s, i)
 
 
-def sigma_of(p: Any, s: NoiseScale, i: int) -> float:
+def sigma_of(p: Params, s: NoiseScale, i: int) -> float:
     """Return the scale of arm i's noise, given or estimated."""
     return given_sigma(p) * scale_of(p, s, i)

@@ -7,30 +7,30 @@ to 0 or 1, and makes the density smooth and log-concave for every a and b.
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import option
-from rotting.kernels.binding import bind, bind_all, slot
+from rotting.kernels.binding import KernelFunction, bind, bind_all, slot
 from rotting.kernels.elementary import exp, expm1, log, log1p
 from rotting.kernels.random_numbers import normal_quantile, reward_uniform, uniform
 from rotting.parts.first_pulls import first_new, pulled
 from rotting.parts.reward_scale import BOUNDED, GAUSSIAN, in_reward_units
-from rotting.policy import Reason
+from rotting.policy import Params, Reason
 from rotting.problems.noise_draws import log_gamma_variate
 
 POSTERIOR = option("beta", "gaussian")
 
 
 @slot
-def evidence(p: Any, s: Any, t: int, i: int) -> tuple[float, float]:
+def evidence(p: Params, s: object, t: int, i: int) -> tuple[float, float]:
     """Slot: N_i and S_i, the number and the sum of arm i's rewards that count at round t."""
     raise NotImplementedError
 
 
-def posterior(p: Any, n: float, total: float) -> tuple[float, float]:
+def posterior(p: Params, n: float, total: float) -> tuple[float, float]:
     """Return the posterior after n rewards of this total: Beta(a + total, b + n - total), or N(total / n, sigma^2 / n)."""
     if p.kind == BOUNDED:
         return p.a + total, p.b + max(0.0, n - total)
@@ -57,7 +57,7 @@ def sample(kind: int, first: float, second: float, key: int, t: int, draw: int) 
     return x - y, draw
 
 
-def unknown_arm(p: Any, s: Any, t: int, arms: Ints) -> int:
+def unknown_arm(p: Params, s: object, t: int, arms: Ints) -> int:
     """Return the first arm never pulled, else the first one without evidence for its Gaussian; or -1."""
     arm = first_new(s, arms)
     if arm < 0 and p.kind == GAUSSIAN:
@@ -67,7 +67,7 @@ def unknown_arm(p: Any, s: Any, t: int, arms: Ints) -> int:
     return arm
 
 
-def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
+def _choose(p: Params, s: object, t: int, key: int, arms: Ints) -> int:
     best = unknown_arm(p, s, t, arms)
     if best >= 0:
         return best
@@ -81,7 +81,7 @@ def _choose(p: Any, s: Any, t: int, key: int, arms: Ints) -> int:
     return best
 
 
-def _propensities(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
+def _propensities(p: Params, s: object, t: int, arms: Ints, out: Floats) -> None:
     unknown = unknown_arm(p, s, t, arms)
     if unknown >= 0:
         for k in range(arms.size):
@@ -94,7 +94,7 @@ def _propensities(p: Any, s: Any, t: int, arms: Ints, out: Floats) -> None:
     probabilities_of_largest(p.kind, posteriors, out)
 
 
-def _explain(p: Any, s: Any, t: int, arms: Ints, i: int) -> Reason:
+def _explain(p: Params, s: object, t: int, arms: Ints, i: int) -> Reason:
     n, total = evidence(p, s, t, i)
     if not pulled(s, i) or (p.kind == GAUSSIAN and not n > 0.0):
         return Reason(math.nan, math.nan, 0, math.inf)
@@ -108,7 +108,7 @@ def _explain(p: Any, s: Any, t: int, arms: Ints, i: int) -> Reason:
 
 def thompson(
     policy_evidence: Callable[..., tuple[float, float]], ever_pulled: Callable[..., bool] = pulled
-) -> dict[str, Callable[..., Any]]:
+) -> dict[str, KernelFunction]:
     """Return `choose`, `propensities` and `explain` of the policy that draws from each posterior and pulls the largest.
 
     Args:

@@ -4,11 +4,11 @@ Such a policy has the parameters `kind`, whose first word means bounded and whos
 `outside`. Its own scale is [0, 1] if rewards are bounded, and the units of the rewards if not.
 """
 
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 from rotting.common.rules import option
 from rotting.errors import InvalidValueError
-from rotting.policy import Policy, Reason
+from rotting.policy import Params, Policy, Reason
 
 
 def to_unit(low: float, high: float, reward: float) -> float:
@@ -40,12 +40,12 @@ class RangeOptions(TypedDict, total=False):
     outside: Literal["refuse", "clip"]
 
 
-def to_policy_scale(p: Any, reward: float) -> float:
+def to_policy_scale(p: Params, reward: float) -> float:
     """Return the reward on the policy's scale: in [0, 1] if rewards are bounded, else as it is."""
     return to_unit(p.low, p.high, reward) if p.kind == BOUNDED else reward
 
 
-def in_reward_units(p: Any, reason: Reason) -> Reason:
+def in_reward_units(p: Params, reason: Reason) -> Reason:
     """Return a reason on the policy's scale in the units of the rewards."""
     if p.kind == GAUSSIAN:
         return reason

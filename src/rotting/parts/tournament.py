@@ -7,12 +7,13 @@ that of comparing the computed values, ties included: a match of two lines that 
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.binding import slot
+from rotting.policy import Params
 
 MANY = 32  # with at least this many arms, a tournament is faster than computing every line
 _CLOSE = 1e-9  # relative distance below which rounding could decide
@@ -32,6 +33,14 @@ class Tournament(NamedTuple):
     missing: Ints  # [1] how many do not play
 
 
+class HasTournament(Protocol):
+    """A state of a policy that compares its arms in a tournament."""
+
+    @property
+    def tournament(self) -> Tournament:
+        """The matches between the arms."""
+
+
 def new_tournament(n_arms: int) -> Tournament:
     """Return a tournament that has not been played."""
     return Tournament(
@@ -45,33 +54,33 @@ def new_tournament(n_arms: int) -> Tournament:
 
 
 @slot
-def intercept(s: Any, i: int) -> float:
+def intercept(s: object, i: int) -> float:
     """Slot: the intercept of arm i's line, infinite if the arm was never pulled."""
     raise NotImplementedError
 
 
 @slot
-def root(s: Any, i: int) -> float:
+def root(s: object, i: int) -> float:
     """Slot: the root of arm i's line."""
     raise NotImplementedError
 
 
-def height(s: Any, level: float, i: int) -> float:
+def height(s: object, level: float, i: int) -> float:
     """Return arm i's line at this level."""
     return intercept(s, i) + level / root(s, i)
 
 
-def _score(s: Any, level: float, i: int) -> float:
+def _score(s: HasTournament, level: float, i: int) -> float:
     return height(s, level, i) if s.tournament.out[i] == 0 else -math.inf
 
 
-def _winner_of(s: Any, node: int) -> int:
+def _winner_of(s: HasTournament, node: int) -> int:
     """Return the arm that comes out of a node: leaves K, ..., 2K - 1 are the arms, the others are matches."""
     n = s.tournament.winner.size
     return int(node - n if node >= n else s.tournament.winner[node])
 
 
-def _play_match(s: Any, level: float, node: int) -> None:
+def _play_match(s: HasTournament, level: float, node: int) -> None:
     """Play the match at `node`, after those of its two sides."""
     n = s.tournament.winner.size
     first, second = _winner_of(s, 2 * node), _winner_of(s, 2 * node + 1)
@@ -94,18 +103,18 @@ def _play_match(s: Any, level: float, node: int) -> None:
     s.tournament.winner[node], s.tournament.certain[node] = first, until
 
 
-def reopen(s: Any) -> None:
+def reopen(s: HasTournament) -> None:
     """Have all matches played again by the next `champion`."""
     s.tournament.entrants[0] = 0
 
 
-def update_line(s: Any, i: int) -> None:
+def update_line(s: HasTournament, i: int) -> None:
     """Play the matches of arm i again after its line has changed, unless all matches will be played anyway."""
     if is_played(s):
         replay_path(s, s.tournament.level[0], i)
 
 
-def replay_path(s: Any, level: float, i: int) -> None:
+def replay_path(s: HasTournament, level: float, i: int) -> None:
     """Play the matches of arm i, which has a new line, again: from its first one up to the final."""
     node = (s.tournament.winner.size + i) // 2
     while node >= 1:
@@ -113,7 +122,7 @@ def replay_path(s: Any, level: float, i: int) -> None:
         node //= 2
 
 
-def admit(p: Any, s: Any, arms: Ints) -> None:
+def admit(p: Params, s: HasTournament, arms: Ints) -> None:
     """Make these arms the ones that play; the matches of every arm that enters or leaves are played again."""
     t = s.tournament
     k = 0
@@ -126,25 +135,25 @@ def admit(p: Any, s: Any, arms: Ints) -> None:
     t.missing[0] = t.out.size - arms.size
 
 
-def _set_out(s: Any, arms: Ints, out: int) -> None:
+def _set_out(s: HasTournament, arms: Ints, out: int) -> None:
     for i in arms:
         s.tournament.out[i] = out
         update_line(s, i)
 
 
-def readmit(p: Any, s: Any, come: Ints, go: Ints) -> None:
+def readmit(p: Params, s: HasTournament, come: Ints, go: Ints) -> None:
     """Make the arms `come` enter the tournament, and the arms `go` leave it."""
     _set_out(s, come, 0)
     _set_out(s, go, 1)
     s.tournament.missing[0] += go.size - come.size
 
 
-def is_played(s: Any) -> bool:
+def is_played(s: HasTournament) -> bool:
     """Return whether the tournament made the last choice. Then the next choice considers only the arms that play in it."""
     return bool(s.tournament.entrants[0] == s.tournament.winner.size)
 
 
-def champion(s: Any, level: float) -> int:
+def champion(s: HasTournament, level: float) -> int:
     """Return the arm with the highest line at this level, the lowest arm on a tie; only uncertain matches are played."""
     n = s.tournament.winner.size
     if s.tournament.entrants[0] != n:
@@ -165,7 +174,7 @@ def champion(s: Any, level: float) -> int:
     return int(s.tournament.winner[1])
 
 
-def runners_up(s: Any, level: float, first: int) -> tuple[float, float]:
+def runners_up(s: HasTournament, level: float, first: int) -> tuple[float, float]:
     """Return the highest line of the arms below arm `first`, which has just won, and that of the arms above it."""
     before, after = -math.inf, -math.inf
     node = s.tournament.winner.size + first

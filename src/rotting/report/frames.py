@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def flat(row: Mapping[str, Any]) -> dict[str, Any]:
+def flat(row: Mapping[str, object]) -> dict[str, object]:
     """Return a row of numbers, strings and None; an interval `x` becomes `x`, `x_low` and `x_high`.
 
     Example:
         >>> flat({"policy": "UCB1", "regret": Interval(2.0, 1.5, 2.5)})
         {'policy': 'UCB1', 'regret': 2.0, 'regret_low': 1.5, 'regret_high': 2.5}
     """
-    cells: dict[str, Any] = {}
+    cells: dict[str, object] = {}
     for name, value in row.items():
         parts = {name: value}
         if isinstance(value, Interval):
@@ -34,7 +34,7 @@ def flat(row: Mapping[str, Any]) -> dict[str, Any]:
     return cells
 
 
-def frame(rows: Sequence[Mapping[str, Any]]) -> "pl.DataFrame":
+def frame(rows: Sequence[Mapping[str, object]]) -> "pl.DataFrame":
     """Return rows as a data frame, with the columns of all of them in the order in which they appear.
 
     Args:
@@ -74,7 +74,7 @@ def _typed(name: str, values: list[Any]) -> tuple[list[Any], Any]:
     return values, types[frozenset(kinds)]
 
 
-def csv_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
+def csv_bytes(rows: Sequence[Mapping[str, object]]) -> bytes:
     """Return rows as CSV; every float with enough digits to read it back.
 
     Example:
@@ -84,14 +84,14 @@ def csv_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
     return frame(rows).write_csv().encode()
 
 
-def parquet_bytes(rows: Sequence[Mapping[str, Any]]) -> bytes:
+def parquet_bytes(rows: Sequence[Mapping[str, object]]) -> bytes:
     """Return rows as Parquet."""
     content = io.BytesIO()
     frame(rows).write_parquet(content)
     return content.getvalue()
 
 
-def claim_row(section: str, claim: Claim, stands: bool | None = None) -> dict[str, Any]:
+def claim_row(section: str, claim: Claim, stands: bool | None = None) -> dict[str, object]:
     """Return a claim as a row; infinite thresholds are None.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rotting.display.pictures import picture_bytes
 from rotting.display.plots import draw_figure
@@ -111,7 +111,7 @@ def _claims_files(sections: Sequence[Section]) -> dict[str, Maker]:
     return _table_files("claims", table, rows)
 
 
-def _table_files(name: str, table: FormattedTable, rows: Sequence[Mapping[str, Any]]) -> dict[str, Maker]:
+def _table_files(name: str, table: FormattedTable, rows: Sequence[Mapping[str, object]]) -> dict[str, Maker]:
     return {
         f"{name}.csv": partial(csv_bytes, rows),
         f"{name}.parquet": partial(parquet_bytes, rows),

@@ -59,7 +59,7 @@ class Bandits:
         self._saver = Workers("rotting-snapshots", 1)
         self._loading: dict[str, asyncio.Task[Hosted]] = {}
         self._queues: dict[str, _Queue] = {}  # changes that wait for a worker thread, by bandit
-        self._running: set[asyncio.Task[Any]] = set()
+        self._running: set[asyncio.Task[object]] = set()
         self._unloading: asyncio.Task[None] | None = None
 
     def check_known(self, name: str) -> None:
@@ -204,7 +204,7 @@ class Bandits:
         task.add_done_callback(self._end)
         return task
 
-    def _end(self, task: asyncio.Task[Any]) -> None:
+    def _end(self, task: asyncio.Task[object]) -> None:
         self._running.discard(task)
         _retrieve(task)
 

@@ -8,7 +8,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from rotting.errors import InvalidArgumentError, StoreError, StoreFullError
 from rotting.service.access_log import AccessLog
@@ -48,7 +47,7 @@ class Transport:
     ) -> None:
         self._respond, self._deadline, self._memory = respond, deadline, memory
         self._metrics, self._access_log, self._stopping = metrics, access_log, stopping
-        self._running: dict[asyncio.Task[Any], tuple[Request, float]] = {}
+        self._running: dict[asyncio.Task[object], tuple[Request, float]] = {}
 
     @property
     def running(self) -> int:
@@ -83,7 +82,7 @@ class Transport:
             del self._running[task]
             self._count(request, status, began)
 
-    async def _send_response(self, request: Request, send: Send, task: asyncio.Task[Any]) -> int:
+    async def _send_response(self, request: Request, send: Send, task: asyncio.Task[object]) -> int:
         """Send the response, and return its status."""
         reserved = 0
         try:

@@ -265,7 +265,6 @@ class Constants:
         `gaps` has a list of gaps per piece, and is None where there are more than 12 pieces; `gap_range` is the smallest
         positive gap and the largest, None if all arms are equal.
         """
-        restless, rested = self.restless, self.rested
         return {
             "horizon": self.horizon,
             "n_arms": self.n_arms,
@@ -273,24 +272,25 @@ class Constants:
             "rotting": bool(self.rotting),
             "sigma": self.sigma,
             "largest_regret": self.largest_regret(),
-            "restless": None
-            if restless is None
-            else {
-                "pieces": restless.pieces(),
-                "variation": restless.variation(),
-                "spread": restless.spread(),
-                "budget": restless.budget(),
-                "gap_range": restless.gap_range(),
-                "gaps": restless.gaps().tolist() if restless.pieces() <= SHOWN_PIECES else None,
-            },
-            "rested": None
-            if rested is None
-            else {
-                "largest_fall": rested.largest_fall(),
-                "smallest_reward": rested.smallest_reward(),
-                "optimal_pulls": rested.optimal_pulls(),
-            },
+            "restless": None if self.restless is None else _restless_numbers(self.restless),
+            "rested": None if self.rested is None else _rested_numbers(self.rested),
         }
+
+
+def _restless_numbers(of: RestlessConstants) -> dict[str, object]:
+    return {
+        "pieces": of.pieces(),
+        "variation": of.variation(),
+        "spread": of.spread(),
+        "budget": of.budget(),
+        "gap_range": of.gap_range(),
+        "gaps": of.gaps().tolist() if of.pieces() <= SHOWN_PIECES else None,
+    }
+
+
+def _rested_numbers(of: RestedConstants) -> dict[str, object]:
+    fall, least, pulls = of.largest_fall(), of.smallest_reward(), of.optimal_pulls()
+    return {"largest_fall": fall, "smallest_reward": least, "optimal_pulls": pulls}
 
 
 def constants(problem: Problem, horizon: int | None = None) -> Constants:
