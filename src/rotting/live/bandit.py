@@ -64,6 +64,10 @@ class Bandit(ArmChanges[Arm]):
             close when the bandit is next used, by a clock that does not jump. By default there is no window: the bandit learns
             each reward when it comes, and expects one for every decision.
         missing: the reward of a decision whose window closes without one; None if such a decision does not count.
+        probe: the share of the time for which each arm is paused at random, at most 0.5; None for no pauses. While an arm is
+            paused, time passes and its pulls stand still, so that a log of the bandit can tell whether arms wear out with
+            their pulls or with time (`rotting.diagnose`). An arm is paused for a quarter of its age at a time. See
+            docs/probe.md for the price.
         compile: "auto": the bandit decides at once, interpreted, while a child process compiles the policy, and changes over to
             machine code between two calls. "now" waits for the compiler; "never" does without it. With "auto", a policy
             whose machine code is cached is used compiled at once. The decisions are the same bit for bit. See docs/engines.md.
@@ -92,9 +96,10 @@ class Bandit(ArmChanges[Arm]):
         max_pending: int = MAX_PENDING,
         reward_window: Duration | None = None,
         missing: float | None = 0.0,
+        probe: float | None = None,
         compile: CompileMode = "auto",  # noqa: A002 - as `rotting.simulate` has it
     ) -> None:
-        state = BanditState.new(policy, arms, seed, pending, max_pending, reward_window, missing, compile)
+        state = BanditState.new(policy, arms, seed, pending, max_pending, reward_window, missing, probe, compile)
         super().__init__(Guard(state))
 
     @classmethod
@@ -165,7 +170,7 @@ class Bandit(ArmChanges[Arm]):
         guard, state = self._guard, self._state
         if count is None:
             with guard.lock:
-                among = state.arms.available(arms, without)
+                among = state.available(arms, without)
                 entry, reason = state.decide(among, guard.ids.new(), True, guard.settle())
                 arm = state.arms.names[entry.slot]
             if state.warnings:
@@ -194,7 +199,7 @@ class Bandit(ArmChanges[Arm]):
         """
         state = self._state
         with self._guard.lock:
-            among = state.arms.available(arms, without)
+            among = state.available(arms, without)
             entry, _ = state.decide(among, state.rounds + 1, False, self._guard.settle())
             arm = state.arms.names[entry.slot]
         if state.warnings:
