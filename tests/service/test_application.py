@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import rotting
+from rotting.live.bandit import Bandit
 from rotting.service import application
 from rotting.service.application import Application
 from rotting.service.tokens import new_token
@@ -69,6 +70,29 @@ def test_a_reward_window_is_part_of_a_bandit(client: Client) -> None:
     assert client("GET", BANDIT).body["pending"] == 2
 
 
+def test_a_probe_is_part_of_a_bandit(client: Client) -> None:
+    probed = {**SONGS, "probe": 0.4}
+    made = client("PUT", BANDIT, probed)
+    assert (made.status, made.body["probe"]) == (201, 0.4)
+    assert client("PUT", BANDIT, probed).status == 200
+    for other in (SONGS, {**SONGS, "probe": None}, {**SONGS, "probe": 0.3}):
+        problem(client("PUT", BANDIT, other), 409, "bandit-differs", field="bandit")
+    for share in (0, 0.6, -1, "often"):
+        assert client("PUT", f"{BANDIT}-2", {**SONGS, "probe": share}).status == 422
+    assert client("PUT", f"{BANDIT}-3", {"like": "songs"}).body["probe"] == 0.4
+    assert client("PUT", f"{BANDIT}-4", {"like": "songs", "probe": None}).body["probe"] is None
+    twin = Bandit(rotting.UCB1(sigma=0.5), ["jazz", "rock", "folk"], probe=0.4)
+    paused: list[tuple[str, ...]] = []
+    for _ in range(150):
+        paused.append(twin.paused)
+        decision = client("POST", f"{BANDIT}/decisions", {}).body["decisions"][0]
+        assert decision["arm"] == twin.decide().arm
+    logged = [tuple(event.get("paused", ())) for event in events(client) if event["event"] == "decided"]
+    assert logged == paused
+    assert any(paused)
+    assert client("GET", f"{BANDIT}/arms").status == client("GET", f"{BANDIT}/history").status == 200
+
+
 def test_creating_a_bandit_is_idempotent(client: Client) -> None:
     first = client("PUT", BANDIT, SONGS)
     assert first.status == 201
@@ -86,6 +110,7 @@ def test_creating_a_bandit_is_idempotent(client: Client) -> None:
         "retired": [],
         "reward_window": None,
         "missing": None,
+        "probe": None,
     }
     assert first.body["params"]["sigma"] == 0.5
     decide(client)

@@ -64,11 +64,14 @@ def step(bandit: Bandit, chance: random.Random, owed: list[Decision], old: list[
 
 
 @pytest.mark.filterwarnings("ignore::rotting.errors.RewardsWarning")  # it shall overflow
+@pytest.mark.parametrize("probe", [None, 0.5])
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
-def test_a_bandit_is_where_it_was_when_it_is_closed_or_dies(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bandit_is_where_it_was_when_it_is_closed_or_dies(
+    policy: Policy, probe: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(limits, "SNAPSHOT_EVENTS", 40)
     medium, chance = Medium(), random.Random(3)
-    bandit = open_in(MemoryStore(medium), "songs", policy, ["a", "b", ("c", 1)], seed=5, max_pending=30)
+    bandit = open_in(MemoryStore(medium), "songs", policy, ["a", "b", ("c", 1)], seed=5, max_pending=30, probe=probe)
     owed: list[Decision] = []
     old: list[Decision] = []
     ends = 0
@@ -84,6 +87,7 @@ def test_a_bandit_is_where_it_was_when_it_is_closed_or_dies(policy: Policy, monk
                 medium.snapshots.clear()  # the log is enough
             bandit = open_in(MemoryStore(medium), "songs", None, None)
             assert bandit.get_state() == state
+            assert ("probe" in state) == (probe is not None)
     assert ends >= 3
     bandit.close()
     reader = MemoryStore(medium, readonly=True)
@@ -126,6 +130,7 @@ def test_a_bandit_in_a_store_decides_as_one_without(tmp_path: Path) -> None:
         ({"seed": 1}, "seed must be that of the store, 0, got 1"),
         ({"pending": "ignore"}, "pending must be that of the store, 'shrink', got 'ignore'"),
         ({"max_pending": 7}, "max_pending must be that of the store, 10000, got 7"),
+        ({"probe": 0.02}, "probe must be that of the store, None, got 0.02"),
         ({"name": "films"}, "policy must be given for a bandit that is new to its store, got None"),
         ({"name": "films", "arms": ["a", "b"]}, "policy must be given for a bandit that is new to its store, got None"),
         ({"name": "films", "policy": rotting.UCB1()}, "arms must be given for a bandit that is new to its store, got None"),
@@ -599,3 +604,28 @@ def test_an_arm_that_no_store_can_carry_does_not_end_the_bandit(tmp_path: Path) 
             bandit.learn([("\ud800", 1.0)], unknown="add")
         assert bandit.get_state() == before
         bandit.decide()
+
+
+def test_a_probe_is_part_of_a_store_and_its_pauses_are_in_the_log(tmp_path: Path) -> None:
+    path, twin = tmp_path / "songs.rot", Bandit(rotting.Uniform(), arms=["a", "b", 3], seed=9, probe=0.3)
+    paused: list[tuple[Any, ...]] = []
+    for _ in range(4):
+        with rotting.open(path, rotting.Uniform(), arms=["a", "b", 3], seed=9, probe=0.3) as bandit:
+            for _ in range(80):
+                paused.append(twin.paused)
+                decision = bandit.decide()
+                assert decision.arm == twin.decide().arm
+                bandit.reward(decision.id, 0.5)
+    with pytest.raises(InvalidValueError, match=r"^probe must be that of the store, 0.3, got 0.2$"):
+        rotting.open(path, probe=0.2)
+    with rotting.open(path) as bandit:
+        assert bandit.paused == twin.paused
+    export = tmp_path / "songs.csv"
+    assert cli.main(["log", str(path), "--out", str(export)]) == 0
+    assert cli.main(["log", str(path), "--verify"]) == 0
+    for source in (path, export):
+        log = rotting.Log(source)
+        assert log.paused is not None
+        names = [str(name).strip('"') for name in log.arms]  # in CSV, arms of several types are JSON
+        assert [{names[k] for k in each} for each in log.paused] == [{str(arm) for arm in each} for each in paused]
+        assert log.round.tolist() == list(range(1, 321))

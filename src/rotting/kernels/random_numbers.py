@@ -12,7 +12,7 @@ from rotting.kernels.elementary import log
 _WORD = 0xFFFFFFFF
 _M0, _M1 = 0xD2511F53, 0xCD9E8D57
 _W0, _W1 = 0x9E3779B9, 0xBB67AE85
-_POLICY, _RUN = 1, 2
+_POLICY, _RUN, _SPAN = 1, 2, 3
 
 
 def philox(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[int, int, int, int]:
@@ -69,6 +69,12 @@ def subkey(key: int, run: int) -> int:
     k, n = int(key), int(run)
     a, b, _, _ = philox(n & _WORD, n >> 32, 0, _RUN, k & _WORD, k >> 32)
     return (a << 31) | (b >> 1)
+
+
+def span_uniform(key: int, slot: int, first: int, span: int) -> float:
+    """Return the uniform number for a span of the arm in `slot` that was first pulled in round `first`. Python only."""
+    a, b, _, _ = philox(first & _WORD, first >> 32, slot, _SPAN + (span << 8), key & _WORD, key >> 32)
+    return unit(a, b)
 
 
 def derive_key(seed: int, purpose: str) -> int:

@@ -64,6 +64,10 @@ class Bandit(ArmChanges[Arm]):
             close when the bandit is next used, by a clock that does not jump. By default there is no window: the bandit learns
             each reward when it comes, and expects one for every decision.
         missing: the reward of a decision whose window closes without one; None if such a decision does not count.
+        probe: the share of the time for which each arm is paused at random, at most 0.5; None for no pauses. While an arm is
+            paused, time passes and its pulls stand still, so that a log of the bandit can tell whether arms wear out with
+            their pulls or with time (`rotting.diagnose`). An arm is paused for a quarter of its age at a time. See
+            docs/probe.md for the price.
         compile: "auto": the bandit decides at once, interpreted, while a child process compiles the policy, and changes over to
             machine code between two calls. With "now", calls wait for the compiler, unless `warm_up` was called; "never" does
             without it. Machine code that is cached is used at once. The decisions are the same bit for bit. See
@@ -93,9 +97,10 @@ class Bandit(ArmChanges[Arm]):
         max_pending: int = MAX_PENDING,
         reward_window: Duration | None = None,
         missing: float | None = 0.0,
+        probe: float | None = None,
         compile: CompileMode = "auto",  # noqa: A002 - as `rotting.simulate` has it
     ) -> None:
-        state = BanditState.new(policy, arms, seed, pending, max_pending, reward_window, missing, compile)
+        state = BanditState.new(policy, arms, seed, pending, max_pending, reward_window, missing, probe, compile)
         super().__init__(Guard(state))
 
     @classmethod
@@ -166,7 +171,7 @@ class Bandit(ArmChanges[Arm]):
         guard, state = self._guard, self._state
         if count is None:
             with guard.lock:
-                among = state.arms.available(arms, without)
+                among = state.available(arms, without)
                 now = guard.clock() if state.window is None else guard.settle()
                 entry, reason = state.decide(among, guard.ids.new(), True, now)
                 arm = state.arms.names[entry.slot]
@@ -196,7 +201,7 @@ class Bandit(ArmChanges[Arm]):
         """
         guard, state = self._guard, self._state
         with guard.lock:
-            among = state.arms.available(arms, without)
+            among = state.available(arms, without)
             now = guard.clock() if state.window is None else guard.settle()
             entry, _ = state.decide(among, state.rounds + 1, False, now)
             arm = state.arms.names[entry.slot]

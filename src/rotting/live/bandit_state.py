@@ -26,6 +26,7 @@ from rotting.live.ledger import Entry, Ledger, Orphans
 from rotting.live.missing_zeros import MissingZeros
 from rotting.live.pages import Page
 from rotting.live.pending_decisions import PendingDecisions
+from rotting.live.probe import Probe
 from rotting.live.reward_rule import RewardRule
 from rotting.policy import Policy
 
@@ -91,10 +92,11 @@ class BanditState(Generic[Arm]):
         ledger: Ledger,
         orphans: Orphans,
         window: RewardWindow | None = None,
+        probe: Probe | None = None,
     ) -> None:
         self.policy, self.learner, self.pending_rule = learner.policy, learner, pending_rule
         self.arms, self.key, self.rounds, self.ledger, self.orphans = arms, key, rounds, ledger, orphans
-        self.window = window
+        self.window, self.probe = window, probe
         self.latest = 0.0
         """With a reward window, the time of the latest decision."""
         self.pending = PendingDecisions(learner, pending_rule == "shrink")
@@ -117,6 +119,7 @@ class BanditState(Generic[Arm]):
         max_pending: int = MAX_PENDING,
         reward_window: Duration | None = None,
         missing: float | None = 0.0,
+        probe: float | None = None,
         compile: CompileMode = "auto",  # noqa: A002 (as users call it)
     ) -> "BanditState[Arm]":
         """Return the state before the first event; the arguments are those of `Bandit`."""
@@ -128,7 +131,8 @@ class BanditState(Generic[Arm]):
         ledger = Ledger(positive_int("max_pending", max_pending))
         learner = Learner.new(policy, len(names.names), compile)
         window = RewardWindow.checked(policy, reward_window, missing)
-        state = cls(learner, pending, names, key, 0, ledger, Orphans(ledger.max_pending), window)
+        pauses = None if probe is None else Probe(probe)
+        state = cls(learner, pending, names, key, 0, ledger, Orphans(ledger.max_pending), window, pauses)
         state.missing_zeros.done = window is not None
         return state
 
@@ -185,6 +189,8 @@ class BanditState(Generic[Arm]):
         if propensity is None and self.learner.uses_propensity:
             propensity = 1.0
         self.rounds = t
+        if self.probe is not None:
+            self.probe.pulled(slot, t)
         self.ledger.add(Entry(data["id"], slot, t, propensity, data.get("time")))
         self.latest = data.get("time", self.latest)
         self.pending.decided(slot)
@@ -192,6 +198,22 @@ class BanditState(Generic[Arm]):
         return Redecision(arm, self.arms.names[chosen])
 
     # --- Decisions --------------------------------------------------------------------------------------------------------
+
+    def available(
+        self, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None = None, count: int = 1
+    ) -> Ints | Complement:
+        """Return the slots that `count` distinct arms can be chosen from; `arms` and `without` as for `Bandit.decide`."""
+        among = self.arms.available(arms, without)
+        if self.probe is None:
+            return among
+        return self.probe.unpaused(among, self.arms.slots, count, self.rounds + 1, self.key)
+
+    def paused(self) -> list[Arm]:
+        """Return the arms that the probe paused at the last call of `available`, in the order of their slots."""
+        if self.probe is None:
+            return []
+        names, active = self.arms.names, self.arms.active
+        return [names[slot] for slot in sorted(self.probe.in_effect) if active.get(names[slot]) == slot]
 
     def refuse_round(self, rounds: int) -> NoReturn:
         """Raise the error of a policy that is not tuned for this many rounds."""
@@ -215,10 +237,14 @@ class BanditState(Generic[Arm]):
         self.pending.decided(slot)
         if self.window is not None:
             self.latest = now
+        if self.probe is not None:
+            self.probe.pulled(slot, t)
         if self.events is not None:
             arms, without = among.describe(self.arms) if type(among) is Page else self.arms.describe(among)
             made: Event = {"event": "decided", "id": key, "round": t, "arm": self.arms.names[slot]}
             made |= {"arms": arms, "without": without, "propensity": propensity}
+            if paused := self.paused():
+                made["paused"] = paused
             self.events.append(made if self.window is None else {**made, "time": now})
         return entry, reason
 
@@ -327,6 +353,8 @@ class BanditState(Generic[Arm]):
             propensity = float(chances[np.searchsorted(self.arms.slots, slot)])
         self.learner.learn(rounds, slot, value, propensity)
         self.rounds = rounds
+        if self.probe is not None:
+            self.probe.pulled(slot, rounds)
         self.pending.learned(slot, value, False)
         self._record("learned", arm=self.arms.names[slot], reward=value)
 
@@ -345,6 +373,9 @@ class BanditState(Generic[Arm]):
         if last > self.max_rounds:
             self.refuse_round(last)
         self.learner.learn_rounds(self.rounds + 1, slots, rewards, propensities)
+        if self.probe is not None:
+            for slot, row in zip(*np.unique(slots, return_index=True), strict=True):
+                self.probe.pulled(int(slot), self.rounds + 1 + int(row))
         self.rounds = last
         self.pending.learned_all(slots, rewards)
         if self.events is not None:
@@ -399,4 +430,6 @@ class BanditState(Generic[Arm]):
         self.learner.forget(slot)
         self.learner.set_present(self.arms.slots)
         self.pending.forget(slot)
+        if self.probe is not None:
+            self.probe.forget(slot)
         self._settle_rewarded()

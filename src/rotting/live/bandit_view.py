@@ -61,6 +61,13 @@ class BanditView(Generic[Arm]):
         return self._state.n_pending
 
     @property
+    def paused(self) -> tuple[Arm, ...]:
+        """The arms that the probe pauses in the next decision, in the order of their slots; none if no other arm is left."""
+        with self._guard.lock:
+            self._state.available(None)
+            return tuple(self._state.paused())
+
+    @property
     def is_compiled(self) -> bool:
         """Whether the policy runs as machine code; if not, it is interpreted, with the same decisions.
 
@@ -85,7 +92,7 @@ class BanditView(Generic[Arm]):
     def _available_for(self, count: int, arms: Iterable[Arm] | None, without: Iterable[Arm] | None) -> Ints | Complement:
         """Return the slots to choose from, or raise an error if they do not suffice for `count` decisions."""
         state = self._state
-        among = state.arms.available(arms, without)
+        among = state.available(arms, without, count)
         most = min(among.size, state.ledger.max_pending)
         if count > most:
             limit = "the number of available arms" if most == among.size else "max_pending"
@@ -132,7 +139,7 @@ class BanditView(Generic[Arm]):
         return copies.decisions(among, number)
 
     def propensities(self, arms: Iterable[Arm] | None = None) -> dict[Arm, float]:
-        """Return the probability with which the next decision would choose each arm.
+        """Return the probability with which the next decision would choose each arm: 0 for an arm that the probe pauses.
 
         To log the propensity of a decision, use `Decision.propensity`: between two calls, another thread may decide.
 
@@ -146,17 +153,19 @@ class BanditView(Generic[Arm]):
         """
         with self._guard.lock:
             state = self._state
-            available, t = to_slots(state.arms.available(arms)), state.rounds + 1
+            given, available, t = to_slots(state.arms.available(arms)), to_slots(state.available(arms)), state.rounds + 1
             trial, pending = state.learner.copy(), state.pending.copy()  # copies, since a choice changes the state
-            names = [state.arms.names[slot] for slot in available]
-        out = pending.probabilities(trial, t, state.key, available)
+            names = [state.arms.names[slot] for slot in given]
+        out = np.zeros(given.size)
+        out[np.searchsorted(given, available)] = pending.probabilities(trial, t, state.key, available)
         return dict(zip(names, out.tolist(), strict=True))
 
     def explain(self) -> Explanation[Arm]:
         """Return the index, mean, window, width, rewards and pending decisions of each arm, for the next decision.
 
-        The index is the policy's own. Without pending decisions, the arm with the largest index is chosen next. With
-        `pending="shrink"`, pending decisions shrink the widths; the `reason` of a `Decision` has the index that was used.
+        The index is the policy's own. Without pending decisions, the arm with the largest index is chosen next, unless the
+        probe pauses it (`paused`). With `pending="shrink"`, pending decisions shrink the widths; the `reason` of a `Decision`
+        has the index that was used.
 
         Example:
             >>> import rotting

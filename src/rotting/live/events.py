@@ -6,7 +6,7 @@ settled. An event is a dict of values that JSON can carry:
 
 | event | other fields |
 |---|---|
-| `decided` | `id` (the number of the round for a `pull`), `round`, `arm`, `arms`, `without`, `propensity`, and `time` |
+| `decided` | `id` (the number of the round for a `pull`), `round`, `arm`, `arms`, `without`, `propensity`, `time`, `paused` |
 | `rewarded` | `id`, `reward` |
 | `cancelled` | `id` |
 | `expired` | `id`, `reward`: the reward that is learned instead, or None |
@@ -19,7 +19,8 @@ settled. An event is a dict of values that JSON can carry:
 
 `arms` lists the arms that a decision could choose from, or `without` those that it could not; both are None if it could choose
 any. `propensity` is None for a `pull` of a policy that draws, unless the policy itself needs it. Only decisions of bandits with
-a reward window have a `time`, in seconds since 1970.
+a reward window have a `time`, in seconds since 1970. `paused` lists the arms that the probe had paused; it is left out if there
+were none. Unless the others did not suffice, `arms` or `without` excludes them, too.
 """
 
 from collections.abc import Callable, Hashable
@@ -92,7 +93,7 @@ def check_event(event: Any) -> tuple[str, Event]:
     """Return the kind of an event and its other fields, or raise an error if it is not an event."""
     data = dict(event) if isinstance(event, dict) else {}
     kind = data.pop("event", None)
-    fields = frozenset(data) - {"time"} if kind == "decided" else frozenset(data)
+    fields = frozenset(data) - {"time", "paused"} if kind == "decided" else frozenset(data)
     if _FIELDS.get(kind) != fields:
         raise InvalidValueError("event", f"be one of {', '.join(_FIELDS)} with its own fields", event)
     return kind, data

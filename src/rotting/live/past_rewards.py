@@ -11,7 +11,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import Rule
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.live.arms import Arms, check_arm
-from rotting.live.reward_files import EXPORTED, Columns, arms_in_text, exported_rewards, read_file
+from rotting.live.reward_files import EXPORTED, Columns, FileContent, arms_in_text, exported_rewards, read_file
 from rotting.policy import Policy
 
 UnknownArms = Literal["refuse", "add", "skip"]
@@ -58,7 +58,7 @@ def read(history: object, name: str | None, rule: NumberRule, dividing: Policy |
         rule: the rule for rewards.
         dividing: the policy if it divides rewards by propensities, otherwise None.
     """
-    columns, is_text = read_columns(history, name)
+    columns, is_text, _ = read_columns(history, name)
     wanted = ["arm", "reward", *(["propensity"] if dividing else [])]
     if missing := [each for each in wanted if each not in columns]:
         why = f", since {dividing!r} divides each reward by its propensity" if missing == ["propensity"] else ""
@@ -88,8 +88,8 @@ def _is_hashable(value: object) -> bool:
     return True
 
 
-def read_columns(history: object, name: str | None, keep_missing: bool = False) -> tuple[Mapping[str, Any], bool]:
-    """Return the columns of a history, and whether they come from a text file.
+def read_columns(history: object, name: str | None, keep_missing: bool = False) -> FileContent:
+    """Return the columns of a history.
 
     Args:
         history: as for `Bandit.learn`.
@@ -97,17 +97,18 @@ def read_columns(history: object, name: str | None, keep_missing: bool = False) 
         keep_missing: whether to return the decisions of a log that have no reward, too.
     """
     if isinstance(history, str | PathLike):
-        columns, is_text, is_log = read_file(history, name, keep_missing)
-        if is_log:
-            return columns, False
+        found = read_file(history, name, keep_missing)
+        if found.is_log:
+            return found
     else:
         named = _columns_by_name(history)
-        columns, is_text = _columns_of_rows(history) if named is None else named, False
-    if EXPORTED.issubset(columns):
-        return exported_rewards({key: to_list(key, values) for key, values in columns.items()}, name, keep_missing), True
+        found = FileContent(_columns_of_rows(history) if named is None else named, False, False)
+    if EXPORTED.issubset(found.columns):
+        exported = {key: to_list(key, values) for key, values in found.columns.items()}
+        return FileContent(exported_rewards(exported, name, keep_missing), True, True)
     if name is not None:
         raise InvalidValueError("name", "be left out for a history that is not a log", name)
-    return columns, is_text
+    return found
 
 
 def _columns_by_name(history: Any) -> dict[str, Any] | None:

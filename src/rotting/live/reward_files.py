@@ -25,6 +25,8 @@ EXPORTED = frozenset({"number", "epoch", "bandit", "event"})
 def rewards_of(events: Iterable[Event], keep_missing: bool = False) -> Columns:
     """Return the arm, reward and propensity of each decision with a reward, in order, given all events of one bandit.
 
+    If the bandit's probe paused arms, there are two more columns: `round`, and `paused`, the arms that were paused.
+
     Args:
         events: all events of the bandit, in order.
         keep_missing: whether to return decisions without a reward, too, with None as their reward. Cancelled decisions, whose
@@ -33,22 +35,28 @@ def rewards_of(events: Iterable[Event], keep_missing: bool = False) -> Columns:
     arms: list[Hashable] = []
     rewards: list[float | None] = []
     propensities: list[float | None] = []
+    rounds: list[int] = []
+    paused: list[list[Hashable]] = []
     uses: list[int] = []  # how often the id of the row's arm had been used before
     cancelled: set[int] = set()  # rows of decisions whose arm was never shown
     row_of: OrderedDict[Hashable, tuple[int, int]] = OrderedDict()  # the row and round of each decision without a reward
     used: Counter[Hashable] = Counter()  # how often each id was forgotten or added
 
-    def append(arm: Hashable, reward: float | None, propensity: float | None) -> None:
+    def append(arm: Hashable, reward: float | None, propensity: float | None, t: int, pauses: Iterable[Any] = ()) -> None:
         arms.append(arm)
         rewards.append(reward)
         propensities.append(propensity)
+        rounds.append(t)
+        paused.append([*map(restore_arm, pauses)])
         uses.append(used[arm])
 
+    t = 0
     for event in chain.from_iterable(map(one_by_one, events)):
         kind = event.get("event")  # notes have none
         if kind == "decided":
-            row_of[event["id"]] = len(arms), int(event.get("round") or 0)
-            append(restore_arm(event["arm"]), None, event["propensity"])
+            t = int(event.get("round") or 0)
+            row_of[event["id"]] = len(arms), t
+            append(restore_arm(event["arm"]), None, event["propensity"], t, _listed(event.get("paused")))
         elif kind in {"rewarded", "expired", "cancelled"}:
             if event["id"] not in row_of:
                 got = f"one without the decision {event['id']}, which it rewards or ends"
@@ -62,13 +70,21 @@ def rewards_of(events: Iterable[Event], keep_missing: bool = False) -> Columns:
                 _, (row, _) = row_of.popitem(last=False)
                 rewards[row] = event["missing"]
         elif kind == "learned":
-            append(restore_arm(event["arm"]), event["reward"], event.get("propensity"))
+            t += 1
+            append(restore_arm(event["arm"]), event["reward"], event.get("propensity"), t)
         elif kind in {"forgotten", "added"}:  # an added arm is another one than the arm that had its id before
             used[restore_arm(event["arm"])] += 1
     known = [k not in cancelled if keep_missing else rewards[k] is not None for k in range(len(arms))]
     kept = [k for k, arm in enumerate(arms) if known[k] and uses[k] == used[arm]]
     columns: Columns = {"arm": arms, "reward": rewards, "propensity": propensities}
+    if any(paused):
+        columns |= {"round": rounds, "paused": paused}
     return {name: [column[k] for k in kept] for name, column in columns.items()}
+
+
+def _listed(arms: str | list[Any] | None) -> list[Any]:
+    """Return a list of arms, which is JSON in an exported log."""
+    return (json.loads(arms) if isinstance(arms, str) else arms) or []
 
 
 def _select_bandit(names: Iterable[str], name: str | None) -> str:
@@ -101,11 +117,11 @@ def exported_rewards(columns: Columns, name: str | None, keep_missing: bool = Fa
 
 
 class FileContent(NamedTuple):
-    """The columns of a file."""
+    """The columns of a file or of another table."""
 
-    columns: Columns
+    columns: Mapping[str, Any]
     is_text: bool  # whether all values are text, as in CSV
-    is_log: bool  # whether they are the rewards of one bandit in a store
+    is_log: bool  # whether they are the rewards of one bandit in a store or an exported log
 
 
 def _csv_columns(path: Path) -> Columns:

@@ -14,6 +14,7 @@ from rotting.live.bandit_state import BanditState, PendingRule, RewardWindow
 from rotting.live.learner import Learner
 from rotting.live.ledger import ClosedDecisions, Entry, Ledger, Orphans
 from rotting.live.missing_zeros import MissingZeros
+from rotting.live.probe import Probe
 from rotting.registry import from_json as policy_from_json
 
 FORMAT, VERSION = "rotting-bandit", 5
@@ -66,6 +67,9 @@ class StateParts(NamedTuple):
         }
         if state.window is not None:
             fields |= {"reward_window": state.window.seconds, "missing": state.window.missing, "latest": state.latest}
+        if state.probe is not None:
+            first_pulls = [[slot, first] for slot, first in sorted(state.probe.first_pulls.items())]
+            fields |= {"probe": state.probe.share, "first_pulls": first_pulls}
         active, retired, pulls = state.arms.active.copy(), state.arms.retired.copy(), pending.rewards.copy()
         decisions = list(ledger.entries.values())
         return cls(fields, state.learner.copy(), active, retired, pulls, decisions, ledger.closed.copy())
@@ -121,7 +125,8 @@ def restore(saved: Any, compile: CompileMode = "auto") -> BanditState:  # noqa: 
     if "reward_window" in data:
         window = RewardWindow(float(data["reward_window"]), None if data["missing"] is None else float(data["missing"]))
     rule, key = current_rule(data["pending"]), int(data["key"], 16)
-    state = BanditState(learner, rule, arms, key, data["rounds"], ledger, orphans, window)
+    probe = Probe(data["probe"], dict(data["first_pulls"])) if "probe" in data else None
+    state = BanditState(learner, rule, arms, key, data["rounds"], ledger, orphans, window, probe)
     state.latest = float(data.get("latest", 0.0))
     state.missing_zeros = MissingZeros(*data["reporting"])
     pending = state.pending

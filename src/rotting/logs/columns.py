@@ -115,6 +115,21 @@ def available(column: Any, name: str) -> list[frozenset[Hashable]]:
     return found
 
 
+def paused(column: Any, name: str, arms: Sequence[Hashable]) -> list[frozenset[int]]:
+    """Return a column of lists of arms as positions in `arms`. An empty value is an empty list; other arms are left out.
+
+    In an exported log, arms may be text while the lists have their values.
+    """
+    places: dict[Hashable, int] = {arm: k for k, arm in enumerate(arms)}
+    lists = available([[] if _is_empty(value) else value for value in to_list(name, column)], name)
+    text = {arm: places.get(arm, places.get(json.dumps(arm, ensure_ascii=False))) for arm in frozenset().union(*lists)}
+    return [frozenset(place for arm in each if (place := text[arm]) is not None) for each in lists]
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value) or (isinstance(value, float) and math.isnan(value))
+
+
 def _array(column: Any) -> Any:
     array = column.to_numpy() if hasattr(column, "to_numpy") else column
     return array if isinstance(array, np.ndarray) else np.zeros(0, object)

@@ -16,6 +16,7 @@ from rotting.logs import clocks
 from rotting.logs.clocks import ClockComparison
 from rotting.logs.curves import arm_figure
 from rotting.logs.log import Log
+from rotting.logs.pauses import compare_pauses
 from rotting.logs.trends import QUARTER, ArmTrend, arm_trends
 
 if TYPE_CHECKING:
@@ -99,8 +100,8 @@ def diagnose(log: Log) -> Diagnosis:
     """Return whether the arms of a log wear out, which of them, and along which clock.
 
     An arm is judged by its launch against its recent pulls. A clock is only named if the log can tell pulls and time apart: it
-    needs units that met the same arms at different rates. Otherwise the verdict is "none", if all arms together did not fall,
-    or "cannot tell".
+    needs units that met the same arms at different rates, or random pauses (`Bandit(probe=...)`). Otherwise the verdict is
+    "none", if all arms together did not fall, or "cannot tell".
 
     Example:
         >>> import numpy as np
@@ -140,7 +141,7 @@ def _common_change(log: Log) -> tuple[float, float, float]:
 
 def _clock(log: Log, arms: tuple[ArmTrend, ...], change: tuple[float, float, float], entangled: float) -> tuple[str, str]:
     """Return the clock along which arms wear out, and the reason."""
-    named = _named_clock(log)
+    named = _named_clock(log) or _clock_by_pauses(log)
     if named is not None:
         return named
     moving = [each for each in arms if each.verdict in {"wears out", "rises"}]
@@ -166,6 +167,16 @@ def _named_clock(log: Log) -> tuple[str, str] | None:
     found = [_verdict(clocks.compare_clocks(log, multiplicative)) for multiplicative in links]
     names = {each[0] for each in found if each is not None}
     return found[0] if len(names) == 1 else None
+
+
+def _clock_by_pauses(log: Log) -> tuple[str, str] | None:
+    """Return the clock that the random pauses of a log name, and the reason; None if there are none, or they name none."""
+    found = compare_pauses(log) if log.paused is not None else None
+    if found is None or found.clock is None:
+        return None
+    like = {"pulls": "went on where they had been", "time": "had worn as much as without the pause"}[found.clock]
+    why = f"{found.pauses} random pauses: after them, arms {like} (share of time {found.share_of_time:.0%})."
+    return found.clock, f"{why} This assumes that arms do not recover while they are paused."
 
 
 def _verdict(found: ClockComparison) -> tuple[str, str] | None:

@@ -29,6 +29,8 @@ class Log:
             for each unit.
         propensity: the name of a column with the probability with which the old policy chose the arm.
         available: the name of a column with the arms that could be chosen, in text as JSON: `["a", "b"]`.
+        paused: the name of a column with the arms that were paused at random (`Bandit.paused`), in text as JSON, or empty. A
+            store or an export of `rotting log` knows them.
         decision: the name of a column with the ids of the decisions: two rows with the same id are an error.
         name: the name of the bandit, if the data is a store or an export with several.
 
@@ -40,6 +42,8 @@ class Log:
         units: the names of the units; `("",)` without a column.
         unit: the unit of each row, as a position in `units`.
         own_pulls: how often the arm of each row was pulled before, by its unit.
+        round: the round of each row, from 1: the rounds of the bandit if its log knows them, otherwise the number of the row.
+        paused: for each row, the arms that were paused at random, as positions in `arms`; None if that is not known.
 
     Example:
         >>> log = Log([("a", 1.0), ("b", 0.0), ("a", 0.5), ("a", None)])
@@ -60,8 +64,11 @@ class Log:
         available: str | None = None,
         decision: str | None = None,
         name: str | None = None,
+        paused: str | None = None,
     ) -> None:
-        columns, _ = read_columns(data, name, keep_missing=True)
+        columns, _, is_log = read_columns(data, name, keep_missing=True)
+        if is_log and "paused" in columns:
+            paused = paused or "paused"
         arms = reading.labels(reading.select(columns, "arm", arm), arm)
         rewards = reading.rewards(reading.select(columns, "reward", reward), reward)
         if not rewards.size:
@@ -78,6 +85,10 @@ class Log:
         choices = None
         if available is not None:
             choices = reading.available(reading.select(columns, "available", available), available)
+        pauses = None
+        if paused is not None:
+            pauses = reading.paused(reading.select(columns, "paused", paused), paused, arms.names)
+        rounds = np.array(columns["round"], np.int64) if is_log and "round" in columns else np.arange(1, rewards.size + 1)
         for column, size in ((arm, arms.which.size), (unit, units.which.size), (time, times.size)):
             if size != rewards.size:
                 got = f"{rewards.size} in {reward!r}, {size} in {column!r}"
@@ -93,9 +104,11 @@ class Log:
         self.units, self.unit = units.names, units.which[order]
         self.propensity = None if chances is None else chances[order]
         self.available = None if choices is None else [choices[k] for k in order]
+        self.round = rounds[order]
+        self.paused = None if pauses is None else [pauses[k] for k in order]
         self.has_units, self.has_times, self.has_dates = unit is not None, time is not None, dated
         self.own_pulls = positions(self.unit * len(self.arms) + self.arm)
-        for array in (self.arm, self.reward, self.time, self.unit, self.own_pulls):
+        for array in (self.arm, self.reward, self.time, self.unit, self.own_pulls, self.round):
             array.flags.writeable = False
 
     def __len__(self) -> int:

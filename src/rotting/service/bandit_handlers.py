@@ -71,7 +71,7 @@ class BanditHandlers:
         arms = given.pop("arms", known.get("arms"))
         if arms is None:
             raise InvalidValueError("arms", "be the names of the arms, or like must be given", None, got="neither")
-        names = ("seed", "pending", "max_pending", "reward_window", "missing")
+        names = ("seed", "pending", "max_pending", "reward_window", "missing", "probe")
         options: dict[str, Any] = {name: known[name] for name in names if name in known}
         defaults = {"seed": 0, "pending": "shrink", "max_pending": MAX_PENDING}
         return {**defaults, **options, **given, "policy": policy, "arms": arms}
@@ -167,6 +167,7 @@ def _show(hosted: Hosted, meta: Payload, status: int) -> Response:
         hosted.retired,
         meta.get("reward_window"),
         meta.get("missing"),
+        meta.get("probe"),
     )
     return Response(m.encode(body), status, ((b"etag", _revision(hosted)),))
 

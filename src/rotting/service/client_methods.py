@@ -199,6 +199,7 @@ class ServiceMethods:
         max_pending: int | None = None,
         reward_window: Duration | None = None,
         missing: float | None = 0.0,
+        probe: float | None = None,
     ) -> Call[None]:
         """Create a bandit with the arguments of `rotting.Bandit`.
 
@@ -214,6 +215,7 @@ class ServiceMethods:
             max_pending: as for `Bandit`.
             reward_window: as for `Bandit`.
             missing: as for `Bandit`, with a `reward_window`.
+            probe: as for `Bandit`.
         """
         if policy is not None and not isinstance(policy, Policy):
             raise InvalidTypeError("policy", "be a policy such as rotting.UCB1()", policy)
@@ -224,6 +226,7 @@ class ServiceMethods:
             "seed": seed,
             "pending": pending,
             "max_pending": max_pending,
+            "probe": probe,
         }
         body = {key: value for key, value in arguments.items() if value is not None}
         if reward_window is not None:

@@ -44,6 +44,8 @@ class NewBandit(Struct, forbid_unknown_fields=True):
     """How long a decision waits for its reward, such as `30min`, `2h`, `1d`, or a number of seconds; null for no window."""
     missing: _Reward | UnsetType | None = UNSET
     """The reward of a decision whose window closes without one, 0 by default; null if such a decision does not count."""
+    probe: Annotated[float, Meta(gt=0, le=0.5)] | UnsetType | None = UNSET
+    """The share of the time for which each arm is paused at random, to tell wear with pulls from wear with time."""
 
 
 class BanditResponse(Struct):
@@ -62,6 +64,7 @@ class BanditResponse(Struct):
     retired: list[Any]  # the arms that were removed but whose rewards are kept
     reward_window: float | None  # in seconds; null if rewards are learned when they come
     missing: float | None  # the reward of a decision whose window closes without one; null if there is none
+    probe: float | None  # the share of the time for which each arm is paused at random; null if arms are not paused
 
 
 class BanditRow(Struct):

@@ -102,6 +102,7 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
     durability: Durability = "disk",
     reward_window: Duration | None = None,
     missing: float | None = 0.0,
+    probe: float | None = None,
     compile: CompileMode = "auto",  # noqa: A002 - as for `Bandit`
 ) -> DurableBandit[Arm]:
     """Create a durable bandit, or resume the one that the file holds.
@@ -125,6 +126,7 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
             "memory": they are written with later changes, and the last ones may be lost with the process.
         reward_window: as for `Bandit`. Times are saved with the decisions, so that windows also close after a restart.
         missing: as for `Bandit`, with a `reward_window`.
+        probe: as for `Bandit`. The events say which arms were paused.
         compile: as for `Bandit`.
 
     Example:
@@ -144,7 +146,7 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
 
     store = SQLiteStore(path, durability=durability)
     try:
-        given = {"seed": seed, "pending": pending, "max_pending": max_pending}
+        given = {"seed": seed, "pending": pending, "max_pending": max_pending, "probe": probe}
         options: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
         if reward_window is not None or missing != 0.0:
             options |= {"reward_window": reward_window, "missing": missing}
@@ -194,6 +196,6 @@ def _check_same(
     if window is not None and window != state.window:
         rule = "be those of the store, " + ("none" if state.window is None else repr(tuple(state.window)))
         raise InvalidValueError("reward_window and missing", rule, tuple(window))
-    for key in ("seed", "pending", "max_pending"):
-        if options.get(key, meta[key]) != meta[key]:
-            raise InvalidValueError(key, f"be that of the store, {meta[key]!r}", options[key])
+    for key in ("seed", "pending", "max_pending", "probe"):
+        if key in options and options[key] != meta.get(key):
+            raise InvalidValueError(key, f"be that of the store, {meta.get(key)!r}", options[key])

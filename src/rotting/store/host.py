@@ -218,6 +218,7 @@ class Host:
         same = policy == policy_from_json(meta["policy"]) and arms == [restore_arm(arm) for arm in meta["arms"]]
         window = RewardWindow.checked(policy, options.get("reward_window"), options.get("missing", 0.0))
         same = same and window == RewardWindow.checked(policy, meta.get("reward_window"), meta.get("missing", 0.0))
+        same = same and options.get("probe") == meta.get("probe")
         return same and all(meta[key] == options[key] for key in ("seed", "pending", "max_pending") if key in options)
 
     def check_current(self, hosted: Hosted) -> None:

@@ -31,6 +31,7 @@ def describe(state: BanditState, seed: int) -> Payload:
         "pending": state.pending_rule,
         "max_pending": state.ledger.max_pending,
         **window,
+        **({} if state.probe is None else {"probe": state.probe.share}),
         **Writer.of(state.policy).to_json(),
     }
 
@@ -44,9 +45,9 @@ def initial_state(meta: Payload, compile: CompileMode = "auto") -> BanditState: 
     """Return the state of a bandit before its first event."""
     arms = [restore_arm(arm) for arm in meta["arms"]]
     pending = current_rule(meta["pending"])
-    window = {key: meta[key] for key in ("reward_window", "missing") if key in meta}
+    options = {key: meta[key] for key in ("reward_window", "missing", "probe") if key in meta}
     policy = policy_from_json(meta["policy"])
-    return BanditState.new(policy, arms, meta["seed"], pending, meta["max_pending"], **window, compile=compile)
+    return BanditState.new(policy, arms, meta["seed"], pending, meta["max_pending"], **options, compile=compile)
 
 
 class Resumed(NamedTuple):
