@@ -34,7 +34,7 @@ class Chooser:
         pending: the pending decisions.
     """
 
-    __slots__ = ("_propensity", "learner", "pending")
+    __slots__ = ("_draws", "_propensity", "learner", "pending")
 
     def __init__(self, learner: Learner, pending: PendingDecisions) -> None:
         self.learner, self.pending = learner, pending
