@@ -203,9 +203,9 @@ class BanditState(Generic[Arm]):
         self, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None = None, count: int = 1
     ) -> Ints | Complement:
         """Return the slots that `count` distinct arms can be chosen from; `arms` and `without` as for `Bandit.decide`."""
-        among = self.arms.available(arms, without)
         if self.probe is None:
-            return among
+            return self.arms.slots if arms is None and without is None else self.arms.available(arms, without)
+        among = self.arms.available(arms, without)
         return self.probe.unpaused(among, self.arms.slots, count, self.rounds + 1, self.key)
 
     def paused(self) -> list[Arm]:

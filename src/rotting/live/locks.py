@@ -8,6 +8,7 @@ the child. Nor can a recorded bandit (`rotting.open`), which belongs to the proc
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic
 from weakref import WeakSet
@@ -92,9 +93,11 @@ class Guard(Generic[Arm]):
     ids = Ids()
     """Makes the ids of the decisions of all bandits."""
 
-    def __init__(self, state: BanditState[Arm], listener: Listener | None = None, clock: Clock = steady_clock) -> None:
-        self.state, self.clock = state, clock
-        self.opened = clock()
+    def __init__(self, state: BanditState[Arm], listener: Listener | None = None, clock: Clock | None = None) -> None:
+        self.state = state
+        # Without a reward window, times are compared with each other in this process, and never saved.
+        self.clock: Clock = clock or (time.monotonic if state.window is None else steady_clock)
+        self.opened = self.clock()
         """When the bandit was made or opened in this process."""
         self._recording = None if listener is None else RecordingLock(state, listener)
         self.lock: AbstractContextManager[object] = self._recording or threading.RLock()
