@@ -10,6 +10,7 @@ import numpy as np
 
 import rotting
 from rotting.common.arrays import Floats, Ints
+from rotting.live.probe import Probe
 from rotting.logs.log import Log, positions
 from rotting.problems import Piecewise, Problem, Product, Rested, Restless
 
@@ -90,6 +91,37 @@ class World:
         else:
             arm, reward = self._play(logger, unit, rng, seed)
         return Log({"arm": arm, "reward": reward, "unit": unit}, unit="unit")
+
+    def probed_log(self, policy: str, probe: float, seed: int) -> Log:
+        """Return the log of "uniform", "Thompson" or "RAW-UCB" with a probe that pauses arms, in a world with one unit."""
+        rng, n_arms = np.random.default_rng([seed, 3]), self.base.size
+        if policy == "uniform":
+            return self._probed_uniform_log(probe, seed, rng)
+        logger = LOGGERS[2] if policy == "RAW-UCB" else policy
+        bandit = rotting.Bandit(_policy(logger, self.rewards), list(range(n_arms)), seed=seed, probe=probe)
+        own = np.zeros(n_arms, np.int64)
+        arms, rewards = np.zeros(self.rounds, np.int64), np.zeros(self.rounds)
+        paused: list[tuple[int, ...]] = []
+        for t in range(self.rounds):
+            paused.append(bandit.paused)
+            arm = arms[t] = bandit.pull()
+            mean = self.base[arm] * self.units[0] * self.pulls[arm, own[arm]] * self.time[arm, t]
+            rewards[t] = _pay(self.rewards, mean, rng)
+            bandit.update(int(arm), rewards[t])
+            own[arm] += 1
+        return Log({"arm": arms, "reward": rewards, "paused": paused}, paused="paused")
+
+    def _probed_uniform_log(self, probe: float, seed: int, rng: np.random.Generator) -> Log:
+        """Return the log of `Uniform` after one pull of each arm; much faster than a bandit."""
+        n_arms, pauses = self.base.size, Probe(probe, {arm: arm + 1 for arm in range(self.base.size)})
+        drawn = (pauses.paused(t, seed) for t in range(1, self.rounds + 1))
+        paused = [each if len(each) < n_arms else frozenset() for each in drawn]  # as for a bandit: one arm must be left
+        draws = rng.random((self.rounds, n_arms))
+        for t, slots in enumerate(paused):
+            draws[t, list(slots)] -= 1.0
+        arms = np.where(np.arange(self.rounds) < n_arms, np.arange(self.rounds), draws.argmax(axis=1))
+        rewards = _pay(self.rewards, self.means(arms, np.zeros_like(arms)), rng)
+        return Log({"arm": arms, "reward": rewards, "paused": paused}, paused="paused")
 
     def _play(self, logger: str, unit: Ints, rng: np.random.Generator, seed: int) -> tuple[Ints, Floats]:
         bandit = rotting.Bandit(_policy(logger, self.rewards), list(range(self.base.size)), seed=seed)

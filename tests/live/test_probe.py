@@ -129,9 +129,9 @@ def test_adding_an_arm_does_not_change_the_pauses_of_others() -> None:
         two.update("a", 0.5)
 
 
-@pytest.mark.parametrize("name", ["raw-ucb", "exp3", "thompson-sampling", "fewa"])
+@pytest.mark.parametrize("name", ["raw-ucb", "exp3", "ucb1"])
 @settings(max_examples=10, deadline=None)
-@given(cut=st.integers(1, 399), count=st.integers(1, 3), data=st.data())
+@given(cut=st.integers(1, 249), count=st.integers(1, 3), data=st.data())
 def test_a_restored_bandit_and_a_replayed_log_make_the_same_decisions(name: str, cut: int, count: int, data: Any) -> None:
     events: list[dict[str, Any]] = []
     policy = make(name, gamma=0.2) if name == "exp3" else make(name)
@@ -220,7 +220,7 @@ def test_events_and_columns_show_the_pauses() -> None:
     assert columns["round"] == list(range(1, 401))
 
 
-@pytest.mark.parametrize("name", ["raw-ucb", "thompson-sampling"])
+@pytest.mark.parametrize("name", ["raw-ucb", "ucb1"])
 def test_many_arms(name: str) -> None:
     """A policy with a tournament hides paused arms without listing the others, and decides as if they were listed."""
     hidden = Bandit(make(name), list(range(80)), seed=9, probe=0.2, compile="never")

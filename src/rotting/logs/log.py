@@ -29,10 +29,10 @@ class Log:
             for each unit.
         propensity: the name of a column with the probability with which the old policy chose the arm.
         available: the name of a column with the arms that could be chosen, in text as JSON: `["a", "b"]`.
-        paused: the name of a column with the arms that were paused at random (`Bandit.paused`), in text as JSON, or empty. A
-            store or an export of `rotting log` knows them.
         decision: the name of a column with the ids of the decisions: two rows with the same id are an error.
         name: the name of the bandit, if the data is a store or an export with several.
+        paused: the name of a column with the arms that were paused at random (`Bandit.paused`), in text as JSON, or empty. A
+            store or an export of `rotting log` knows them.
 
     Attributes:
         arms: the names of the K arms, in the order of their first rows.
