@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 CANNOT_TELL = "cannot tell"
 NO_FALL = 0.2  # arms that together fell by less than this share of their level do not wear out
-SURE = 0.8
-BOTH_SURE = 0.95
+SURE = 0.9
 REASONS = {
     "pulls": "Units that pulled an arm more often wore it out faster at the same time",
     "time": "Arms wore out in busy and quiet units at the same times",
@@ -163,7 +162,7 @@ def _named_clock(log: Log) -> tuple[str, str] | None:
     name, chance = max(found.probabilities.items(), key=lambda each: each[1])
     along = ("pulls", "time") if name == "both" else (name,)
     # Rewards that rise along a clock are no wear.
-    if name == "none" or chance < (BOTH_SURE if name == "both" else SURE) or min(found.falls[each] for each in along) <= 0:
+    if name == "none" or chance < SURE or min(found.falls[each] for each in along) <= 0:
         return None
     return name, f"{REASONS[name]} (probability {'above 99 %' if chance > 0.99 else f'{chance:.0%}'})."
 
