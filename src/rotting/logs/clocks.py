@@ -26,6 +26,8 @@ HYPOTHESES = {"none": (False, False), "pulls": (True, False), "time": (False, Tr
 # twice the scale, which an arm exceeds by one standard deviation, reaches 1.6 * 2: 96 % of a level.
 SCALES = (0.1, 0.2, 0.4, 0.8, 1.6)
 MIDDLE = 0.4  # the scale of the curves around whose mode the likelihood is taken to be quadratic
+NEGLIGIBLE = 1e-6  # weight of a fit
+SINGULAR = 1e-9  # is added to the information on levels, relative to its trace: an arm without a click has none
 
 
 class ClockComparison(NamedTuple):
@@ -49,14 +51,17 @@ def compare_clocks(log: Log) -> ClockComparison:
     cells = count_cells(select_rows(log))
     rewards = log.reward[log.known]
     counted = bool(rewards.min() >= 0)
-    fit = min(_fits(cells, counted, float(rewards.mean() if counted else rewards.std())), key=lambda each: each.error)
-    n_units, n_arms = cells.rows.shape[:2]
-    steps = _without_levels(fit, n_arms)
-    evidence = {name: _evidence(*steps, n_arms, *matters) for name, matters in HYPOTHESES.items()}
-    largest = max(evidence.values())
-    chances = {name: float(np.exp(each - largest)) for name, each in evidence.items()}
-    total = sum(chances.values())
-    return ClockComparison({name: each / total for name, each in chances.items()}, _falls(fit, cells, n_units - 1))
+    fits = _fits(cells, counted, float(rewards.mean() if counted else rewards.std()))
+    # The errors are in terms of their variance: half of their sum is what a fit lacks in log-likelihood.
+    errors = np.array([fit.error for fit in fits])
+    weights = np.exp((errors.min() - errors) / 2)
+    weights /= weights.sum()
+    probabilities = np.zeros(len(HYPOTHESES))
+    for fit, weight in zip(fits, weights, strict=True):
+        if weight > NEGLIGIBLE:
+            probabilities += weight * _probabilities(fit, cells.rows.shape[1])
+    probabilities /= probabilities.sum()
+    return ClockComparison(dict(zip(HYPOTHESES, probabilities.tolist(), strict=True)), _falls(fits[int(errors.argmin())], cells))
 
 
 def _fits(cells: UnitCells, counted: bool, scale: float) -> list[Fit]:
@@ -68,8 +73,18 @@ def _fits(cells: UnitCells, counted: bool, scale: float) -> list[Fit]:
     return found
 
 
-def _falls(fit: Fit, cells: UnitCells, first: int) -> dict[str, float]:
-    arms = fit.coefficients[first:].reshape(-1, COEFFICIENTS)
+def _probabilities(fit: Fit, n_arms: int) -> Floats:
+    """Return the probability of each hypothesis."""
+    steps = _without_levels(fit, n_arms)
+    evidence = np.array([_evidence(*steps, n_arms, *matters) for matters in HYPOTHESES.values()])
+    chances = np.exp(evidence - evidence.max())
+    return np.asarray(chances / chances.sum())
+
+
+def _falls(fit: Fit, cells: UnitCells) -> dict[str, float]:
+    """Return how far arms fell along each clock: the mean over the rows."""
+    n_units, n_arms = cells.rows.shape[:2]
+    arms = fit.coefficients[n_units - 1 :].reshape(n_arms, COEFFICIENTS)
     by_arm = cells.rows.sum(axis=0)  # [arm, bin of pulls, bin of time]
     found = {}
     for name, steps, rows in (("pulls", PULL_STEPS, by_arm.sum(axis=2)), ("time", TIME_STEPS, by_arm.sum(axis=1))):
@@ -98,7 +113,7 @@ def _without_levels(fit: Fit, n_arms: int) -> tuple[Floats, Floats]:
     levels, steps = np.flatnonzero(is_level), np.flatnonzero(~is_level)
     information, linear = fit.information / fit.dispersion, fit.linear / fit.dispersion
     own = information[np.ix_(levels, levels)]
-    own += np.diag(np.full(levels.size, 1e-9 * own.trace()))  # for units and arms without rewards
+    own += np.diag(np.full(levels.size, SINGULAR * own.trace()))
     mixed = information[np.ix_(levels, steps)]
     solved = np.linalg.solve(own, np.column_stack([mixed, linear[levels]]))
     return information[np.ix_(steps, steps)] - mixed.T @ solved[:, :-1], linear[steps] - mixed.T @ solved[:, -1]
