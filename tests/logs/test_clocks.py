@@ -49,7 +49,8 @@ def test_units_may_add_to_rewards_instead_of_multiplying_them(truth: str) -> Non
 def test_the_scale_of_rewards_does_not_matter() -> None:
     log = made_log("pulls", seed=2, rows=4_000)
     small, large = (
-        compare_clocks(Log({"arm": log.arm, "reward": factor * log.reward, "u": log.unit}, unit="u")) for factor in (1.0, 1024.0)
+        compare_clocks(Log({"arm": log.arm, "reward": factor * log.reward, "u": log.unit}, unit="u"))
+        for factor in (1.0, 1024.0)
     )
     assert np.allclose(list(small.probabilities.values()), list(large.probabilities.values()), atol=1e-6)
 
@@ -66,6 +67,21 @@ def test_a_second_clock_is_not_named_where_rewards_are_few() -> None:
     """With 300 rows nothing is sure, and the simpler explanations are the more probable ones."""
     chances = [compare_clocks(made_log("", seed, rows=300)).probabilities for seed in range(10)]
     assert max(each["both"] for each in chances) < 0.5
+
+
+@pytest.mark.parametrize("clock", ["pulls", "time"])
+def test_rewards_without_noise_name_their_clock(clock: str) -> None:
+    log = made_log("", seed=5)
+    where = np.minimum(log.own_pulls / 400, 1.0) if clock == "pulls" else np.arange(len(log)) / len(log)
+    for reward in (np.exp(-where), np.where(where < 0.5, 1.0, 0.5), -2.0 * where):
+        found = compare_clocks(Log({"arm": log.arm, "reward": reward, "u": log.unit}, unit="u"))
+        assert found.probabilities[clock] > 0.99
+
+
+def test_arms_that_always_pay_the_same_do_not_wear_out() -> None:
+    log = made_log("", seed=5, rows=500)
+    found = compare_clocks(Log({"arm": log.arm, "reward": log.arm, "u": log.unit}, unit="u"))
+    assert found.probabilities == {"none": 1.0, "pulls": 0.0, "time": 0.0, "both": 0.0}
 
 
 def test_missing_rewards_count_as_pulls_and_change_little() -> None:

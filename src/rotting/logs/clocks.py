@@ -20,13 +20,15 @@ from rotting.logs.log import Log
 from rotting.logs.unit_cells import TIME_BINS, UnitCells, count_cells, select_rows, time_bins
 from rotting.logs.wear_model import COEFFICIENTS, PULL_STEPS, TIME_STEPS, Fit, WearModel, step_prior
 
-FEWEST_UNITS = 8
+FEWEST_UNITS = 8  # with fewer, the level of a busy unit cannot be told from the wear that only busy units show
 HYPOTHESES = {"none": (False, False), "pulls": (True, False), "time": (False, True), "both": (True, True)}
-# How far curves fall on average: logarithms of levels, or in terms of the typical reward. Falls below 10 % matter little, and
-# twice the scale, which an arm exceeds by one standard deviation, reaches 1.6 * 2: 96 % of a level.
+# How far curves fall on average: logarithms of levels, or in terms of the typical reward. Falls below 10 % matter little, and an
+# arm that falls by two standard deviations more than the largest scale has lost 99 % of its level.
 SCALES = (0.1, 0.2, 0.4, 0.8, 1.6)
-MIDDLE = 0.4  # the scale of the curves around whose mode the likelihood is taken to be quadratic
-NEGLIGIBLE = 1e-6  # weight of a fit
+# The likelihood is taken to be quadratic around the mode for curves of this scale. A mode of its own for each hypothesis, at
+# twice the time, changed no verdict among 36 logs, and the logarithms of odds below 10 by less than 0.2.
+MIDDLE = 0.4
+NEGLIGIBLE = 1e-6  # weight of a fit, which is then left out to save time
 SINGULAR = 1e-9  # is added to the information on levels, relative to its trace: an arm without a click has none
 
 
@@ -46,12 +48,13 @@ def compare_clocks(log: Log) -> ClockComparison:
     """Return how probable it is that arms wear out with pulls, with time, with both or with neither.
 
     Args:
-        log: with at least `FEWEST_UNITS` units, whose rewards are not all the same.
+        log: with at least two units and one reward.
     """
-    cells = count_cells(select_rows(log))
-    rewards = log.reward[log.known]
-    counted = bool(rewards.min() >= 0)
-    fits = _fits(cells, counted, float(rewards.mean() if counted else rewards.std()))
+    rows = select_rows(log)
+    if all(np.ptp(rows.reward[rows.arm == arm]) == 0 for arm in range(rows.n_arms)):
+        return ClockComparison({name: float(name == "none") for name in HYPOTHESES}, {"pulls": 0.0, "time": 0.0})
+    cells, counted = count_cells(rows), bool(rows.reward.min() >= 0)
+    fits = _fits(cells, counted, float(rows.reward.mean() if counted else rows.reward.std()))
     # The errors are in terms of their variance: half of their sum is what a fit lacks in log-likelihood.
     errors = np.array([fit.error for fit in fits])
     weights = np.exp((errors.min() - errors) / 2)
@@ -61,7 +64,9 @@ def compare_clocks(log: Log) -> ClockComparison:
         if weight > NEGLIGIBLE:
             probabilities += weight * _probabilities(fit, cells.rows.shape[1])
     probabilities /= probabilities.sum()
-    return ClockComparison(dict(zip(HYPOTHESES, probabilities.tolist(), strict=True)), _falls(fits[int(errors.argmin())], cells))
+    return ClockComparison(
+        dict(zip(HYPOTHESES, probabilities.tolist(), strict=True)), _falls(fits[int(errors.argmin())], cells)
+    )
 
 
 def _fits(cells: UnitCells, counted: bool, scale: float) -> list[Fit]:

@@ -155,8 +155,7 @@ def _clock(log: Log, arms: tuple[ArmTrend, ...], change: tuple[float, float, flo
 
 def _named_clock(log: Log) -> tuple[str, str] | None:
     """Return the clock that the units of a log name, and the reason; None if they name none."""
-    rewards = log.reward[log.known]
-    if len(log.units) < clocks.FEWEST_UNITS or rewards.size == 0 or rewards.std() == 0:
+    if len(log.units) < clocks.FEWEST_UNITS or not log.known.any():
         return None
     found = clocks.compare_clocks(log)
     name, chance = max(found.probabilities.items(), key=lambda each: each[1])

@@ -19,6 +19,7 @@ from rotting.logs.unit_cells import PULL_BINS, TIME_BINS, UnitCells
 STEPS = 30  # of Fisher scoring, at most; it needs about 8
 CONVERGED = 1e-4  # the largest step of a coefficient; curves of interest fall by 0.1 and more
 LONGEST = 1.0  # step of a coefficient, so that Fisher scoring does not overshoot
+NOISELESS = 1e-6  # share of the variance that is taken to be noise at least, so that rewards without noise have a likelihood
 LEAST = 1e-3  # level or variance of an arm, relative to those of all arms
 UNKNOWN = 1e-6  # the precision of a level before any reward, so that an empty unit has a level too
 LARGEST = 50.0  # logarithm of a mean, so that it is a finite number
@@ -132,6 +133,7 @@ class WearModel:
         """
         variance = self._variance(mean)
         single = float((self._squared_errors(mean) / variance).sum() / self.cells.rows.sum())
+        single = max(single, NOISELESS * self.spread)
         left, noise = self.cells.rewards - self.cells.rows * mean, self.cells.rows * variance * single
         halves = [slice(0, TIME_BINS // 2), slice(TIME_BINS // 2, None)]
         groups = [(left[..., half].sum(axis=(2, 3)), noise[..., half].sum(axis=(2, 3))) for half in halves]
