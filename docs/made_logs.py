@@ -108,10 +108,18 @@ class World:
         explores = rng.random(unit.size) < (UNIFORM if logger == LOGGERS[2] else 0.0)
         noise = rng.normal(size=unit.size) if self.rewards == "Gaussian" else rng.random(unit.size)
         game = _Game(
-            np.arange(n_arms), unit, np.where(explores, random_arm, -1), self.base[:, None] * self.time, self.units,
-            self.pulls, noise, np.zeros((self.units.size, n_arms), np.int64), np.zeros(unit.size, np.int64), np.zeros(unit.size),
-            np.zeros(2, np.int64),
-        )  # fmt: skip
+            arms=np.arange(n_arms),
+            units=unit,
+            forced=np.where(explores, random_arm, -1),
+            over_time=self.base[:, None] * self.time,
+            levels=self.units,
+            over_pulls=self.pulls,
+            noise=noise,
+            taken=np.zeros((self.units.size, n_arms), np.int64),
+            choices=np.zeros(unit.size, np.int64),
+            rewards=np.zeros(unit.size),
+            progress=np.zeros(2, np.int64),
+        )
         capacity = first_capacity(policy, n_arms, unit.size)
         state, key = new_state(policy, n_arms, capacity), derive_key(seed, "policy")
         slots: dict[Any, Any] = {choose: policy.kernel.choose, update: policy.kernel.update, pay: _PAY[self.rewards]}

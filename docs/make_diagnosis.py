@@ -1,7 +1,8 @@
 """Measure what docs/diagnosis.md shows: how often `rotting.diagnose` names the right clock, a wrong one, or none.
 
-`make diagnosis` runs it (a quarter of an hour of one core; `--logs 5` for a quick look, which writes nothing). It writes the tables between
-their marks in the page, which is written by hand. The figures are kept in docs/diagnosis.json: the page follows from them.
+`make diagnosis` runs it (a quarter of an hour of one core; `--logs 5` for a quick look, which writes nothing). It writes the
+tables between their marks in the page, which is written by hand. The figures are kept in docs/diagnosis.json: the page follows
+from them.
 """
 
 import argparse

@@ -48,10 +48,8 @@ def test_units_may_add_to_rewards_instead_of_multiplying_them(truth: str) -> Non
 
 def test_the_scale_of_rewards_does_not_matter() -> None:
     log = made_log("pulls", seed=2, rows=4_000)
-    small, large = (
-        compare_clocks(Log({"arm": log.arm, "reward": factor * log.reward, "u": log.unit}, unit="u"))
-        for factor in (1.0, 1024.0)
-    )
+    larger = Log({"arm": log.arm, "reward": 1024.0 * log.reward, "u": log.unit}, unit="u")
+    small, large = compare_clocks(log), compare_clocks(larger)
     assert np.allclose(list(small.probabilities.values()), list(large.probabilities.values()), atol=1e-6)
 
 

@@ -48,9 +48,8 @@ def test_units_that_add_are_fitted_by_least_squares(counted: bool) -> None:
     (x, y), (mean, precision) = design(log), prior(model, model.levels)
     weight = 1 / model.levels[select_rows(log).arm] if counted else np.ones(y.size)
     information = x.T @ (weight[:, None] * x)
-    expected = np.linalg.solve(
-        information / model.spread + np.diag(precision), x.T @ (weight * y) / model.spread + precision * mean
-    )
+    posterior = information / model.spread + np.diag(precision)
+    expected = np.linalg.solve(posterior, x.T @ (weight * y) / model.spread + precision * mean)
     found = model.fit(SCALE)
     assert np.allclose(found.coefficients, expected, atol=1e-6)
     assert np.allclose(found.information, information)

@@ -22,8 +22,8 @@ from rotting.logs.wear_model import COEFFICIENTS, PULL_STEPS, TIME_STEPS, Fit, W
 
 FEWEST_UNITS = 8  # with fewer, the level of a busy unit cannot be told from the wear that only busy units show
 HYPOTHESES = {"none": (False, False), "pulls": (True, False), "time": (False, True), "both": (True, True)}
-# How far curves fall on average: logarithms of levels, or in terms of the typical reward. Falls below 10 % matter little, and an
-# arm that falls by two standard deviations more than the largest scale has lost 99 % of its level.
+# How far curves fall on average: logarithms of levels, or in terms of the typical reward. Falls below 10 % matter little, and
+# an arm that falls by two standard deviations more than the largest scale has lost 99 % of its level.
 SCALES = (0.1, 0.2, 0.4, 0.8, 1.6)
 # The likelihood is taken to be quadratic around the mode for curves of this scale. A mode of its own for each hypothesis, at
 # twice the time, changed no verdict among 36 logs, and the logarithms of odds below 10 by less than 0.2.
@@ -58,15 +58,10 @@ def compare_clocks(log: Log) -> ClockComparison:
     # The errors are in terms of their variance: half of their sum is what a fit lacks in log-likelihood.
     errors = np.array([fit.error for fit in fits])
     weights = np.exp((errors.min() - errors) / 2)
-    weights /= weights.sum()
-    probabilities = np.zeros(len(HYPOTHESES))
-    for fit, weight in zip(fits, weights, strict=True):
-        if weight > NEGLIGIBLE:
-            probabilities += weight * _probabilities(fit, cells.rows.shape[1])
-    probabilities /= probabilities.sum()
-    return ClockComparison(
-        dict(zip(HYPOTHESES, probabilities.tolist(), strict=True)), _falls(fits[int(errors.argmin())], cells)
-    )
+    weights = np.where(weights > NEGLIGIBLE, weights, 0.0) / weights.sum()
+    probabilities = sum(w * _probabilities(fit, rows.n_arms) for w, fit in zip(weights, fits, strict=True) if w > 0)
+    named = dict(zip(HYPOTHESES, (probabilities / np.sum(probabilities)).tolist(), strict=True))
+    return ClockComparison(named, _falls(fits[int(errors.argmin())], cells))
 
 
 def _fits(cells: UnitCells, counted: bool, scale: float) -> list[Fit]:

@@ -9,8 +9,8 @@ from rotting.logs.log import Log
 
 MOST_UNITS = 100  # more units are joined, those of similar traffic together: the cells must fit into memory
 MOST_ARMS = 20  # the work grows with the cube of their number, and the other arms have few pulls
-# A fall inside a bin of one clock passes for wear along the other one. With 12 bins of pulls, 2 of 20 logs of policies that learn
-# from Gaussian rewards, where only pulls matter, seemed to wear out with both clocks; with 24, none did.
+# A fall inside a bin of one clock passes for wear along the other one. With 12 bins of pulls, 2 of 20 logs of policies that
+# learn from Gaussian rewards, where only pulls matter, seemed to wear out with both clocks; with 24, none did.
 PULL_BINS = 24
 TIME_BINS = 24
 

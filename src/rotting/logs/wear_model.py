@@ -55,7 +55,7 @@ class Fit(NamedTuple):
 
 
 def step_prior(pulls: float, time: float) -> tuple[Floats, Floats]:
-    """Return the means and the variances of the coefficients of an arm, for curves of these scales; those of its level are 0."""
+    """Return the means and the variances of the coefficients of an arm for curves of these scales; both are 0 for its level."""
     means, variances = np.zeros(COEFFICIENTS), np.zeros(COEFFICIENTS)
     for steps, scale in ((PULL_STEPS, pulls), (TIME_STEPS, time)):
         number = steps.stop - steps.start
