@@ -80,6 +80,14 @@ def test_the_dispersion_is_that_of_rewards_and_grows_if_units_differ_in_their_ta
     assert WearModel(count_cells(select_rows(taste)), multiplicative=True, counted=True).fit(SCALE).dispersion > 10 * alike
 
 
+def test_units_are_unlike_if_arms_wear_out_faster_in_some_of_them() -> None:
+    log = some_log(counted=True)
+    assert abs(WearModel(count_cells(select_rows(log)), multiplicative=True, counted=True).fit(SCALE).unlike) < 2.5
+    late = np.arange(len(log)) > len(log) / 2
+    faster = Log({"arm": log.arm, "reward": log.reward * np.where(late & (log.unit == 0), 0.2, 1.0), "u": log.unit}, unit="u")
+    assert WearModel(count_cells(select_rows(faster)), multiplicative=True, counted=True).fit(SCALE).unlike > 4
+
+
 def test_curves_of_a_scale_fall_by_it_on_average() -> None:
     means, variances = step_prior(0.5, 0.0)
     assert np.isclose(means.sum(), -0.5)

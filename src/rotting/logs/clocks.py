@@ -38,10 +38,12 @@ class ClockComparison(NamedTuple):
     Attributes:
         probabilities: of the hypotheses, if each is as likely as the others before any reward is seen.
         falls: how far arms fell along each clock, if both may matter: the mean over the rows.
+        unlike: how much the units differ in how fast arms wear out; standard normal if they differ in their levels only.
     """
 
     probabilities: dict[str, float]
     falls: dict[str, float]
+    unlike: float
 
 
 def compare_clocks(log: Log) -> ClockComparison:
@@ -52,7 +54,7 @@ def compare_clocks(log: Log) -> ClockComparison:
     """
     rows = select_rows(log)
     if all(np.ptp(rows.reward[rows.arm == arm]) == 0 for arm in range(rows.n_arms)):
-        return ClockComparison({name: float(name == "none") for name in HYPOTHESES}, {"pulls": 0.0, "time": 0.0})
+        return ClockComparison({name: float(name == "none") for name in HYPOTHESES}, {"pulls": 0.0, "time": 0.0}, 0.0)
     cells, counted = count_cells(rows), bool(rows.reward.min() >= 0)
     fits = _fits(cells, counted, float(rows.reward.mean() if counted else rows.reward.std()))
     # The errors are in terms of their variance: half of their sum is what a fit lacks in log-likelihood.
@@ -61,7 +63,8 @@ def compare_clocks(log: Log) -> ClockComparison:
     weights = np.where(weights > NEGLIGIBLE, weights, 0.0) / weights.sum()
     probabilities = sum(w * _probabilities(fit, rows.n_arms) for w, fit in zip(weights, fits, strict=True) if w > 0)
     named = dict(zip(HYPOTHESES, (probabilities / np.sum(probabilities)).tolist(), strict=True))
-    return ClockComparison(named, _falls(fits[int(errors.argmin())], cells))
+    best = fits[int(errors.argmin())]
+    return ClockComparison(named, _falls(best, cells), best.unlike)
 
 
 def _fits(cells: UnitCells, counted: bool, scale: float) -> list[Fit]:

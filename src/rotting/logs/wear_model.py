@@ -51,6 +51,7 @@ class Fit(NamedTuple):
     information: Floats
     coefficients: Floats  # the mode
     dispersion: float  # the variance of rewards, relative to the mean reward if they are counted
+    unlike: float  # how much units differ between the halves of time: standard normal if only in their levels
     error: float  # the sum of the squared errors, relative to the variance of the rewards of the arm
 
 
@@ -103,7 +104,7 @@ class WearModel:
         mean, slope, weight = self._derivatives(x)
         information = _information(weight)
         error = float((self._squared_errors(mean).sum(axis=(0, 2, 3)) / self.variances).sum())
-        return Fit(_gathered(slope) + information @ x, information, x, self._dispersion(mean), error)
+        return Fit(_gathered(slope) + information @ x, information, x, *self._dispersion(mean), error)
 
     def _derivatives(self, x: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the mean of each cell, and the first and minus the second derivative of its log-likelihood."""
@@ -125,24 +126,33 @@ class WearModel:
         # A mean that is not kept positive cannot be a variance: the level of the arm is.
         return mean if self.multiplicative else np.broadcast_to(self.levels[:, None, None], mean.shape)
 
-    def _dispersion(self, mean: Floats) -> float:
-        """Return the variance of rewards, relative to that of the model, or that of groups of rows if it is larger.
+    def _dispersion(self, mean: Floats) -> tuple[float, float]:
+        """Return the variance of rewards, relative to that of the model, and how unlike the units are.
 
-        The groups are the rows of an arm in a unit, in each half of time. If units differ in more than their levels, the
-        groups vary more than single rewards can explain.
+        If units differ in more than their levels, the rows of an arm in a unit vary together, more than single rewards can
+        explain: then their variance is the one that counts.
         """
         variance = self._variance(mean)
         single = float((self._squared_errors(mean) / variance).sum() / self.cells.rows.sum())
         single = max(single, NOISELESS * self.spread)
         left, noise = self.cells.rewards - self.cells.rows * mean, self.cells.rows * variance * single
-        halves = [slice(0, TIME_BINS // 2), slice(TIME_BINS // 2, None)]
-        groups = [(left[..., half].sum(axis=(2, 3)), noise[..., half].sum(axis=(2, 3))) for half in halves]
-        ratios = np.concatenate([(error**2)[spread > 0] / spread[spread > 0] for error, spread in groups])
-        free = max(ratios.size - self.n_units - 2 * self.n_arms, 1)  # each unit has a level, and each arm one in each half
-        return single * max(1.0, float(ratios.sum()) / free)
+        left, noise = ([half.sum(axis=(2, 3)) for half in np.split(each, 2, axis=3)] for each in (left, noise))
+        # Each unit has a level, and each arm has one in each half of time.
+        groups, free = _excess(np.array(left), np.array(noise)), self.n_units + 2 * self.n_arms
+        units, taken = _excess(np.sum(left, axis=2), np.sum(noise, axis=2)), self.n_units + 1
+        degrees = max(units[1] - taken, 1)
+        # Wilson and Hilferty (1931): the cube root of chi-square over its degrees of freedom is nearly normal.
+        unlike = ((units[0] / degrees) ** (1 / 3) - (1 - 2 / (9 * degrees))) / (2 / (9 * degrees)) ** 0.5
+        return single * max(1.0, groups[0] / max(groups[1] - free, 1)), unlike
 
     def _squared_errors(self, mean: Floats) -> Floats:
         return self.cells.squares - 2 * mean * self.cells.rewards + self.cells.rows * mean**2
+
+
+def _excess(left: Floats, noise: Floats) -> tuple[float, int]:
+    """Return the sum of squares of what is left of groups, relative to the variance of their noise, and their number."""
+    met = noise > 0
+    return float((left[met] ** 2 / noise[met]).sum()), int(met.sum())
 
 
 def _gathered(cells: Floats) -> Floats:
