@@ -114,7 +114,7 @@ def _without_levels(fit: Fit, n_arms: int) -> tuple[Floats, Floats]:
     is_level = np.ones(size, bool)
     is_level[size - n_arms * COEFFICIENTS :].reshape(n_arms, COEFFICIENTS)[:, 1:] = False
     levels, steps = np.flatnonzero(is_level), np.flatnonzero(~is_level)
-    information, linear = fit.information / fit.dispersion, fit.linear / fit.dispersion
+    information, linear = fit.information, fit.linear
     own = information[np.ix_(levels, levels)]
     own += np.diag(np.full(levels.size, SINGULAR * own.trace()))
     mixed = information[np.ix_(levels, steps)]

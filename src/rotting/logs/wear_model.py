@@ -18,6 +18,7 @@ from rotting.logs.unit_cells import PULL_BINS, TIME_BINS, UnitCells
 
 STEPS = 30  # of Fisher scoring, at most; it needs about 8
 CONVERGED = 1e-4  # the largest step of a coefficient; curves of interest fall by 0.1 and more
+TASTE_STEPS = 3  # of the variance of tastes, which hardly changes after the second one
 LONGEST = 1.0  # step of a coefficient, so that Fisher scoring does not overshoot
 NOISELESS = 1e-6  # share of the variance that is taken to be noise at least, so that rewards without noise have a likelihood
 LEAST = 1e-3  # level or variance of an arm, relative to those of all arms
@@ -50,7 +51,6 @@ class Fit(NamedTuple):
     linear: Floats
     information: Floats
     coefficients: Floats  # the mode
-    dispersion: float  # the variance of rewards, relative to the mean reward if they are counted
     unlike: float  # how much units differ between the halves of time: standard normal if only in their levels
     error: float  # the sum of the squared errors, relative to the variance of the rewards of the arm
 
@@ -102,9 +102,33 @@ class WearModel:
             if largest < CONVERGED:
                 break
         mean, slope, weight = self._derivatives(x)
-        information = _information(weight)
+        dispersion, unlike = self._dispersion(mean)
+        information, linear = self._with_tastes(x, slope / dispersion, weight / dispersion, precision, centre)
         error = float((self._squared_errors(mean).sum(axis=(0, 2, 3)) / self.variances).sum())
-        return Fit(_gathered(slope) + information @ x, information, x, *self._dispersion(mean), error)
+        return Fit(linear, information, x, unlike, error)
+
+    def _with_tastes(
+        self, x: Floats, slope: Floats, weight: Floats, precision: Floats, centre: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the information and the linear part if every unit may prefer some arms, by a normal effect on their levels.
+
+        The variance of these tastes is estimated from what is left of the rows of each arm in each unit, given the curves, and
+        the curves given the variance, in turn.
+        """
+        plain, gathered = _information(weight), _gathered(slope)
+        weights, left = weight.sum(axis=(2, 3)), slope.sum(axis=(2, 3))  # [unit, arm]
+        parts = _parts(weight)  # [unit and arm, coefficient]
+        met = int((weights > 0).sum())
+        share = met / max(met - self.n_units - self.n_arms, 1)  # each unit and each arm has a level, which takes up some of it
+        variance, mode = 0.0, x
+        for _ in range(TASTE_STEPS):
+            residual = left.ravel() - parts @ (mode - x)
+            variance = max(0.0, float((share * residual**2).sum() - weights.sum()) / float((weights**2).sum()))
+            drawn = variance / (1 + variance * weights.ravel())  # what a taste takes of the information on a level
+            information = plain - parts.T @ (drawn[:, None] * parts)
+            uphill = gathered - parts.T @ (drawn * left.ravel())
+            mode = x + np.linalg.solve(information + np.diag(precision), uphill - precision * (x - centre))
+        return information, uphill + information @ x
 
     def _derivatives(self, x: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the mean of each cell, and the first and minus the second derivative of its log-likelihood."""
@@ -127,38 +151,39 @@ class WearModel:
         return mean if self.multiplicative else np.broadcast_to(self.levels[:, None, None], mean.shape)
 
     def _dispersion(self, mean: Floats) -> tuple[float, float]:
-        """Return the variance of rewards, relative to that of the model, and how unlike the units are.
-
-        If units differ in more than their levels, the rows of an arm in a unit vary together, more than single rewards can
-        explain: then their variance is the one that counts.
-        """
+        """Return the variance of rewards, relative to that of the model, and how unlike the units are."""
         variance = self._variance(mean)
         single = float((self._squared_errors(mean) / variance).sum() / self.cells.rows.sum())
         single = max(single, NOISELESS * self.spread)
         left, noise = self.cells.rewards - self.cells.rows * mean, self.cells.rows * variance * single
-        left, noise = ([half.sum(axis=(2, 3)) for half in np.split(each, 2, axis=3)] for each in (left, noise))
-        # Each unit has a level, and each arm has one in each half of time.
-        groups, free = _excess(np.array(left), np.array(noise)), self.n_units + 2 * self.n_arms
-        units, taken = _excess(np.sum(left, axis=2), np.sum(noise, axis=2)), self.n_units + 1
-        degrees = max(units[1] - taken, 1)
+        left, noise = (np.array([half.sum(axis=(1, 2, 3)) for half in np.split(each, 2, axis=3)]) for each in (left, noise))
+        met = noise > 0
+        degrees = max(int(met.sum()) - self.n_units - 1, 1)  # each unit has a level, and each half of time
+        ratio = float((left[met] ** 2 / noise[met]).sum()) / degrees
         # Wilson and Hilferty (1931): the cube root of chi-square over its degrees of freedom is nearly normal.
-        unlike = ((units[0] / degrees) ** (1 / 3) - (1 - 2 / (9 * degrees))) / (2 / (9 * degrees)) ** 0.5
-        return single * max(1.0, groups[0] / max(groups[1] - free, 1)), unlike
+        return single, (ratio ** (1 / 3) - (1 - 2 / (9 * degrees))) / (2 / (9 * degrees)) ** 0.5
 
     def _squared_errors(self, mean: Floats) -> Floats:
         return self.cells.squares - 2 * mean * self.cells.rewards + self.cells.rows * mean**2
-
-
-def _excess(left: Floats, noise: Floats) -> tuple[float, int]:
-    """Return the sum of squares of what is left of groups, relative to the variance of their noise, and their number."""
-    met = noise > 0
-    return float((left[met] ** 2 / noise[met]).sum()), int(met.sum())
 
 
 def _gathered(cells: Floats) -> Floats:
     """Return the sum over the cells that each coefficient has a part in."""
     arms = np.concatenate([cells.sum(axis=(0, 3)), cells.sum(axis=(0, 2))], axis=1) @ DESIGN
     return np.concatenate([cells.sum(axis=(1, 2, 3))[1:], arms.ravel()])
+
+
+def _parts(weight: Floats) -> Floats:
+    """Return the part of each coefficient in the weight of each unit and arm: [unit and arm, coefficient]."""
+    n_units, n_arms = weight.shape[:2]
+    found = np.zeros((n_units, n_arms, n_units - 1 + n_arms * COEFFICIENTS))
+    units, arms = np.arange(1, n_units), np.arange(n_arms)
+    found[units, :, units - 1] = weight.sum(axis=(2, 3))[1:]
+    bins = np.concatenate([weight.sum(axis=3), weight.sum(axis=2)], axis=2) @ DESIGN
+    for arm in arms:
+        first = n_units - 1 + arm * COEFFICIENTS
+        found[:, arm, first : first + COEFFICIENTS] = bins[:, arm]
+    return found.reshape(n_units * n_arms, -1)
 
 
 def _information(weight: Floats) -> Floats:
