@@ -26,6 +26,13 @@ def test_a_clock_that_runs_faster_in_some_units_is_not_taken_for_two_clocks() ->
     assert diagnose(Log({"arm": log.arm, "reward": rewards, "u": log.unit}, unit="u")).decay in {"time", "cannot tell"}
 
 
+def test_units_that_prefer_some_arms_are_not_taken_for_wear() -> None:
+    log = made_log("", seed=4, rows=30_000)
+    rng = np.random.default_rng(4)
+    taste = rng.lognormal(0.0, 0.3, (len(log.units), len(log.arms)))[log.unit, log.arm]
+    assert diagnose(Log({"arm": log.arm, "reward": rng.poisson(5 * taste), "u": log.unit}, unit="u")).decay == "none"
+
+
 @pytest.mark.parametrize("truth", ["pulls", "time", "pulls and time"])
 def test_without_units_no_clock_is_named(truth: str) -> None:
     log = made_log(truth, seed=4)

@@ -6,7 +6,7 @@ import pytest
 from rotting.common.arrays import Floats
 from rotting.logs.log import Log
 from rotting.logs.unit_cells import PULL_BINS, TIME_BINS, count_cells, pull_bins, select_rows, time_bins
-from rotting.logs.wear_model import COEFFICIENTS, CONVERGED, UNKNOWN, WearModel, step_prior
+from rotting.logs.wear_model import COEFFICIENTS, CONVERGED, UNKNOWN, Fit, WearModel, step_prior
 
 N_ARMS, N_UNITS, SCALE = 2, 4, 0.4
 
@@ -32,7 +32,7 @@ def design(log: Log) -> tuple[Floats, Floats]:
     return found, rows.reward
 
 
-def prior(model: WearModel, start: Floats) -> tuple[Floats, Floats]:
+def prior(start: Floats) -> tuple[Floats, Floats]:
     """Return the means and the precisions of all coefficients."""
     means, variances = step_prior(SCALE, SCALE)
     means, precisions = np.tile(means, (N_ARMS, 1)), np.concatenate([[UNKNOWN], 1 / variances[1:]])
@@ -41,43 +41,54 @@ def prior(model: WearModel, start: Floats) -> tuple[Floats, Floats]:
     return np.concatenate([np.zeros(units), means.ravel()]), np.concatenate([[UNKNOWN] * units, *[precisions] * N_ARMS])
 
 
+def covariance(log: Log, found: Fit, weight: Floats) -> Floats:
+    """Return that of the working responses: single rewards, and the taste of each unit for each arm."""
+    rows = select_rows(log)
+    groups = rows.unit * N_ARMS + rows.arm
+    return np.diag(found.dispersion / weight) + found.tastes * (groups[:, None] == groups)
+
+
 @pytest.mark.parametrize("counted", [False, True])
 def test_units_that_add_are_fitted_by_least_squares(counted: bool) -> None:
     log = some_log(counted)
     model = WearModel(count_cells(select_rows(log)), multiplicative=False, counted=counted)
-    (x, y), (mean, precision) = design(log), prior(model, model.levels)
+    (x, y), (mean, precision) = design(log), prior(model.levels)
     weight = 1 / model.levels[select_rows(log).arm] if counted else np.ones(y.size)
-    information = x.T @ (weight[:, None] * x)
-    posterior = information / model.spread + np.diag(precision)
-    expected = np.linalg.solve(posterior, x.T @ (weight * y) / model.spread + precision * mean)
+    posterior = x.T @ (weight[:, None] * x) / model.spread + np.diag(precision)
     found = model.fit(SCALE)
-    assert np.allclose(found.coefficients, expected, atol=1e-6)
-    assert np.allclose(found.information, information)
-    assert np.allclose(found.linear, x.T @ (weight * y))
+    assert np.allclose(found.coefficients, np.linalg.solve(posterior, x.T @ (weight * y) / model.spread + precision * mean))
+    solved = np.linalg.solve(covariance(log, found, weight), np.column_stack([x, y]))
+    assert np.allclose(found.information, x.T @ solved[:, :-1])
+    assert np.allclose(found.linear, x.T @ solved[:, -1])
 
 
 @pytest.mark.parametrize("counted", [False, True])
 def test_units_that_multiply_are_fitted_at_the_mode(counted: bool) -> None:
     log = some_log(counted)
     model = WearModel(count_cells(select_rows(log)), multiplicative=True, counted=counted)
-    (x, y), (mean, precision) = design(log), prior(model, np.log(model.levels))
+    (x, y), (mean, precision) = design(log), prior(np.log(model.levels))
     found = model.fit(SCALE)
     fitted = np.exp(x @ found.coefficients)
-    slope = x.T @ ((y - fitted) * (1.0 if counted else fitted))
-    information = x.T @ ((fitted if counted else fitted**2)[:, None] * x)
-    uphill = slope / model.spread - precision * (found.coefficients - mean)
-    assert np.abs(np.linalg.solve(information / model.spread + np.diag(precision), uphill)).max() < CONVERGED
-    assert np.allclose(found.information, information)
-    assert np.allclose(found.linear, slope + information @ found.coefficients)
+    weight = fitted if counted else fitted**2
+    uphill = x.T @ ((y - fitted) * weight / fitted) / model.spread - precision * (found.coefficients - mean)
+    posterior = x.T @ (weight[:, None] * x) / model.spread + np.diag(precision)
+    assert np.abs(np.linalg.solve(posterior, uphill)).max() < CONVERGED
+    working = x @ found.coefficients + (y - fitted) / fitted
+    solved = np.linalg.solve(covariance(log, found, weight), np.column_stack([x, working]))
+    assert np.allclose(found.information, x.T @ solved[:, :-1])
+    assert np.allclose(found.linear, x.T @ solved[:, -1])
 
 
-def test_the_dispersion_is_that_of_rewards_and_grows_if_units_differ_in_their_taste() -> None:
-    log = some_log(counted=True)
-    alike = WearModel(count_cells(select_rows(log)), multiplicative=True, counted=True).fit(SCALE).dispersion
-    assert 0.9 < alike < 1.2  # Poisson: 1
-    rewards = log.reward * (1 + 2 * ((log.unit + log.arm) % 2))
-    taste = Log({"arm": log.arm, "reward": rewards, "u": log.unit}, unit="u")
-    assert WearModel(count_cells(select_rows(taste)), multiplicative=True, counted=True).fit(SCALE).dispersion > 10 * alike
+def test_the_variance_of_tastes_is_found() -> None:
+    rng = np.random.default_rng(2)
+    arm, unit = rng.integers(0, 6, 20_000), rng.integers(0, 30, 20_000)
+    taste = rng.normal(0.0, 0.3, (30, 6))
+    for scale in (0.0, 1.0):
+        rewards = rng.poisson(3 * np.exp(scale * taste[unit, arm]))
+        log = Log({"arm": arm, "reward": rewards, "u": unit}, unit="u")
+        found = WearModel(count_cells(select_rows(log)), multiplicative=True, counted=True).fit(SCALE)
+        assert 0.9 < found.dispersion < 1.4  # Poisson: 1; the tastes of units add to it
+        assert abs(found.tastes - scale * 0.3**2) < 0.02
 
 
 def test_units_are_unlike_if_arms_wear_out_faster_in_some_of_them() -> None:

@@ -3,7 +3,9 @@
 The predictor of a row is `unit(u) + arm(i) + pulls(i, n) + time(i, t)`. It is the logarithm of the mean reward if units
 multiply the rewards of an arm, and the mean itself if they add to them. A curve starts at 0 and changes from bin to bin by
 independent normal steps. Over all bins it changes by `-scale` on average, with a standard deviation of `scale`: it may fall at
-once, little by little, or hardly. A scale of 0 says that the clock does not matter. The levels of units and arms are free.
+once, little by little, or hardly. A scale of 0 says that the clock does not matter. The levels of units and arms are free. A
+unit may also prefer some arms: its taste, a normal effect on the level of each arm, has a variance that is estimated. Without
+it, such preferences would look like wear with pulls, since only busy units pull an arm often.
 
 The policy that wrote the log may have learned from the rewards: given the rewards before, its choice of an arm says nothing
 about the curves, so the likelihood of the rewards does not depend on it.
@@ -20,7 +22,6 @@ STEPS = 30  # of Fisher scoring, at most; it needs about 8
 CONVERGED = 1e-4  # the largest step of a coefficient; curves of interest fall by 0.1 and more
 TASTE_STEPS = 3  # of the variance of tastes, which hardly changes after the second one
 LONGEST = 1.0  # step of a coefficient, so that Fisher scoring does not overshoot
-NOISELESS = 1e-6  # share of the variance that is taken to be noise at least, so that rewards without noise have a likelihood
 LEAST = 1e-3  # level or variance of an arm, relative to those of all arms
 UNKNOWN = 1e-6  # the precision of a level before any reward, so that an empty unit has a level too
 LARGEST = 50.0  # logarithm of a mean, so that it is a finite number
@@ -50,7 +51,9 @@ class Fit(NamedTuple):
 
     linear: Floats
     information: Floats
-    coefficients: Floats  # the mode
+    coefficients: Floats  # the mode, before the tastes of units
+    dispersion: float  # the variance of rewards, relative to the mean reward if they are counted
+    tastes: float  # the variance of what a unit adds to the predictor of an arm
     unlike: float  # how much units differ between the halves of time: standard normal if only in their levels
     error: float  # the sum of the squared errors, relative to the variance of the rewards of the arm
 
@@ -103,16 +106,16 @@ class WearModel:
                 break
         mean, slope, weight = self._derivatives(x)
         dispersion, unlike = self._dispersion(mean)
-        information, linear = self._with_tastes(x, slope / dispersion, weight / dispersion, precision, centre)
+        tastes, information, linear = self._with_tastes(x, slope / dispersion, weight / dispersion, precision, centre)
         error = float((self._squared_errors(mean).sum(axis=(0, 2, 3)) / self.variances).sum())
-        return Fit(linear, information, x, unlike, error)
+        return Fit(linear, information, x, dispersion, tastes, unlike, error)
 
     def _with_tastes(
         self, x: Floats, slope: Floats, weight: Floats, precision: Floats, centre: Floats
-    ) -> tuple[Floats, Floats]:
-        """Return the information and the linear part if every unit may prefer some arms, by a normal effect on their levels.
+    ) -> tuple[float, Floats, Floats]:
+        """Return the variance of the tastes of units, and the information and the linear part that they leave.
 
-        The variance of these tastes is estimated from what is left of the rows of each arm in each unit, given the curves, and
+        The variance is estimated from what is left of the rows of each arm in each unit, given the curves, and
         the curves given the variance, in turn.
         """
         plain, gathered = _information(weight), _gathered(slope)
@@ -128,7 +131,7 @@ class WearModel:
             information = plain - parts.T @ (drawn[:, None] * parts)
             uphill = gathered - parts.T @ (drawn * left.ravel())
             mode = x + np.linalg.solve(information + np.diag(precision), uphill - precision * (x - centre))
-        return information, uphill + information @ x
+        return variance, information, uphill + information @ x
 
     def _derivatives(self, x: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the mean of each cell, and the first and minus the second derivative of its log-likelihood."""
@@ -151,20 +154,35 @@ class WearModel:
         return mean if self.multiplicative else np.broadcast_to(self.levels[:, None, None], mean.shape)
 
     def _dispersion(self, mean: Floats) -> tuple[float, float]:
-        """Return the variance of rewards, relative to that of the model, and how unlike the units are."""
+        """Return the variance of rewards, relative to that of the model, and how unlike the units are.
+
+        The variance is that of single rewards, or that of the change of an arm in a unit from the first half of time to the
+        second one, if it is larger: then the curves do not explain all that the rewards have in common.
+        """
         variance = self._variance(mean)
         single = float((self._squared_errors(mean) / variance).sum() / self.cells.rows.sum())
-        single = max(single, NOISELESS * self.spread)
+        single = max(single, self.spread / TIME_BINS)  # a sudden fall inside a bin leaves up to this much unexplained
         left, noise = self.cells.rewards - self.cells.rows * mean, self.cells.rows * variance * single
-        left, noise = (np.array([half.sum(axis=(1, 2, 3)) for half in np.split(each, 2, axis=3)]) for each in (left, noise))
-        met = noise > 0
-        degrees = max(int(met.sum()) - self.n_units - 1, 1)  # each unit has a level, and each half of time
-        ratio = float((left[met] ** 2 / noise[met]).sum()) / degrees
-        # Wilson and Hilferty (1931): the cube root of chi-square over its degrees of freedom is nearly normal.
-        return single, (ratio ** (1 / 3) - (1 - 2 / (9 * degrees))) / (2 / (9 * degrees)) ** 0.5
+        left, noise = (np.array([half.sum(axis=(2, 3)) for half in np.split(each, 2, axis=3)]) for each in (left, noise))
+        both = (noise > 0).all(axis=0)
+        changes = (left**2)[:, both] / noise[:, both]
+        excess = float(changes.sum() - (left.sum(axis=0)[both] ** 2 / noise.sum(axis=0)[both]).sum())
+        clustered = excess / max(int(both.sum()) - self.n_arms, 1)  # each arm has a level in each half
+        return single * max(1.0, clustered), _unlike(left.sum(axis=2), noise.sum(axis=2))
 
     def _squared_errors(self, mean: Floats) -> Floats:
         return self.cells.squares - 2 * mean * self.cells.rewards + self.cells.rows * mean**2
+
+
+def _unlike(left: Floats, noise: Floats) -> float:
+    """Return how far units [half of time, unit] are from what is expected, as a standard normal number.
+
+    The sum of squares has the distribution of chi-square, whose cube root is nearly normal (Wilson and Hilferty 1931).
+    """
+    met = noise > 0
+    degrees = max(int(met.sum()) - noise.shape[1] - 1, 1)  # each unit has a level, and each half of time
+    ratio, spread = float((left[met] ** 2 / noise[met]).sum()) / degrees, 2 / (9 * degrees)
+    return (ratio ** (1 / 3) - (1 - spread)) / spread**0.5
 
 
 def _gathered(cells: Floats) -> Floats:
