@@ -45,7 +45,7 @@ def covariance(log: Log, found: Fit, weight: Floats) -> Floats:
     """Return that of the working responses: single rewards, and the taste of each unit for each arm."""
     rows = select_rows(log)
     groups = rows.unit * N_ARMS + rows.arm
-    return np.diag(found.dispersion / weight) + found.tastes * (groups[:, None] == groups)
+    return np.asarray(np.diag(found.dispersion / weight) + found.tastes * (groups[:, None] == groups))
 
 
 @pytest.mark.parametrize("counted", [False, True])

@@ -11,6 +11,7 @@ The policy that wrote the log may have learned from the rewards: given the rewar
 about the curves, so the likelihood of the rewards does not depend on it.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -182,7 +183,7 @@ def _unlike(left: Floats, noise: Floats) -> float:
     met = noise > 0
     degrees = max(int(met.sum()) - noise.shape[1] - 1, 1)  # each unit has a level, and each half of time
     ratio, spread = float((left[met] ** 2 / noise[met]).sum()) / degrees, 2 / (9 * degrees)
-    return (ratio ** (1 / 3) - (1 - spread)) / spread**0.5
+    return (math.cbrt(ratio) - (1 - spread)) / math.sqrt(spread)
 
 
 def _gathered(cells: Floats) -> Floats:
