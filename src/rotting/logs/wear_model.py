@@ -181,7 +181,7 @@ def _unlike(left: Floats, noise: Floats) -> float:
     The sum of squares has the distribution of chi-square, whose cube root is nearly normal (Wilson and Hilferty 1931).
     """
     met = noise > 0
-    degrees = max(int(met.sum()) - noise.shape[1] - 1, 1)  # each unit has a level, and each half of time
+    degrees = max(int(met.sum()) - len(noise[0]) - 1, 1)  # each unit has a level, and each half of time
     ratio, spread = float((left[met] ** 2 / noise[met]).sum()) / degrees, 2 / (9 * degrees)
     return (math.cbrt(ratio) - (1 - spread)) / math.sqrt(spread)
 
