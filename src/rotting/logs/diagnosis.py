@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 CANNOT_TELL = "cannot tell"
 NO_FALL = 0.2  # arms that together fell by less than this share of their level do not wear out
 # The probability at which a clock is named. Among 477 logs on which this test was developed, at 0.8 up to 8 % of a cell of
-# docs/diagnosis.md were wrong; at 0.95 hardly fewer than at 0.9, but in one cell only 72 % right. Two clocks need more:
-# whatever the curves do not explain looks like a second clock, never like one clock fewer.
-SURE = {"pulls": 0.9, "time": 0.9, "both": 0.95}
+# docs/diagnosis.md were wrong; at 0.95 hardly fewer than at 0.9, but in one cell only 72 % right.
+SURE = 0.9
 UNLIKE = NormalDist().inv_cdf(0.99)  # a test at 1 %
 REASONS = {
     "pulls": "Units that pulled an arm more often wore it out faster at the same time",
@@ -165,7 +164,7 @@ def _named_clock(log: Log) -> tuple[str, str] | None:
     found = clocks.compare_clocks(log)
     name, chance = max(found.probabilities.items(), key=lambda each: each[1])
     along = ("pulls", "time") if name == "both" else (name,)
-    if name == "none" or chance < SURE[name] or min(found.falls[each] for each in along) <= 0:  # rewards that rise are no wear
+    if name == "none" or chance < SURE or min(found.falls[each] for each in along) <= 0:  # rewards that rise are no wear
         return None
     # One clock that runs faster in some units than in others looks like two clocks.
     if name == "both" and found.unlike > UNLIKE:
