@@ -5,11 +5,21 @@ An arm pays `base * unit * pulls(n) * time(t)` on average: n counts its pulls by
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import rotting
 from rotting.common.arrays import Floats, Ints
+from rotting.engines.compile import guarded_for
+from rotting.engines.entry_points import EntryPoint
+from rotting.engines.game import is_full, state_is_full
+from rotting.kernels.binding import bind, slot
+from rotting.kernels.elementary import exp
+from rotting.kernels.nested_state import new_state
+from rotting.kernels.policy_slots import choose, update
+from rotting.kernels.random_numbers import derive_key
+from rotting.live.policy_state import first_capacity, grow
 from rotting.live.probe import Probe
 from rotting.logs.log import Log, positions
 from rotting.problems import Piecewise, Problem, Product, Rested, Restless
@@ -124,17 +134,99 @@ class World:
         return Log({"arm": arms, "reward": rewards, "paused": paused}, paused="paused")
 
     def _play(self, logger: str, unit: Ints, rng: np.random.Generator, seed: int) -> tuple[Ints, Floats]:
-        bandit = rotting.Bandit(_policy(logger, self.rewards), list(range(self.base.size)), seed=seed)
-        own = np.zeros((self.units.size, self.base.size), np.int64)
-        arms, rewards = np.zeros(unit.size, np.int64), np.zeros(unit.size)
+        """Return the arms and the rewards of a policy that learns, as `Bandit(policy, arms, seed)` would choose them."""
+        policy, n_arms = _policy(logger, self.rewards), self.base.size
+        random_arm = rng.integers(0, n_arms, unit.size)
         explores = rng.random(unit.size) < (UNIFORM if logger == LOGGERS[2] else 0.0)
-        for t, u in enumerate(unit):
-            arm = int(rng.integers(0, self.base.size)) if explores[t] else bandit.pull()
-            mean = self.base[arm] * self.units[u] * self.pulls[arm, own[u, arm]] * self.time[arm, t]
-            arms[t], rewards[t] = arm, _pay(self.rewards, mean, rng)
-            bandit.update(arm, rewards[t])
-            own[u, arm] += 1
-        return arms, rewards
+        noise = rng.normal(size=unit.size) if self.rewards == "Gaussian" else rng.random(unit.size)
+        game = _Game(
+            arms=np.arange(n_arms),
+            units=unit,
+            forced=np.where(explores, random_arm, -1),
+            over_time=self.base[:, None] * self.time,
+            levels=self.units,
+            over_pulls=self.pulls,
+            noise=noise,
+            taken=np.zeros((self.units.size, n_arms), np.int64),
+            choices=np.zeros(unit.size, np.int64),
+            rewards=np.zeros(unit.size),
+            progress=np.zeros(2, np.int64),
+        )
+        capacity = first_capacity(policy, n_arms, unit.size)
+        state, key = new_state(policy, n_arms, capacity), derive_key(seed, "policy")
+        slots: dict[Any, Any] = {choose: policy.kernel.choose, update: policy.kernel.update, pay: _PAY[self.rewards]}
+        loop = bind(play_rounds, slots if policy.kernel.enlarge is None else {**slots, is_full: state_is_full})
+        play = guarded_for(EntryPoint(loop, policy, (policy.params, state, key, game)))
+        while play(policy.params, state, key, game):
+            state.full[0] = 0
+            capacity *= 2
+            state = grow(policy, state, n_arms, capacity)
+        return game.choices, game.rewards
+
+
+class _Game(NamedTuple):
+    """A game of a policy in a world."""
+
+    arms: Ints
+    units: Ints  # [round] the unit that is served
+    forced: Ints  # [round] the arm that is pulled whatever the policy wants; -1 if it chooses
+    over_time: Floats  # [arm, round] the level of the arm before its wear with pulls
+    levels: Floats  # [unit]
+    over_pulls: Floats  # [arm, pull by the unit] the share of its level that is left
+    noise: Floats  # [round] a uniform or a normal random number
+    taken: Ints  # [unit, arm] pulls so far
+    choices: Ints  # [round]
+    rewards: Floats  # [round]
+    progress: Ints  # rounds played; 1 if the reward of the last one could not be learned yet, else 0
+
+
+@slot
+def pay(mean: float, noise: float) -> float:
+    """Slot: the reward for a mean and a random number."""
+    raise NotImplementedError
+
+
+def play_rounds(p: Any, s: Any, key: int, g: Any) -> bool:
+    """Play rounds until all are played; return whether the state must be enlarged first."""
+    while g.progress[0] < g.units.size:
+        k = g.progress[0]
+        unit = g.units[k]
+        if g.progress[1] == 0:
+            arm = g.forced[k] if g.forced[k] >= 0 else choose(p, s, k + 1, key, g.arms)
+            g.choices[k] = arm
+            mean = g.over_time[arm, k] * g.levels[unit] * g.over_pulls[arm, g.taken[unit, arm]]
+            g.rewards[k] = pay(mean, g.noise[k])
+            g.progress[1] = 1
+        update(p, s, k + 1, g.choices[k], g.rewards[k])
+        if is_full(s):
+            return True
+        g.taken[unit, g.choices[k]] += 1
+        g.progress[0], g.progress[1] = k + 1, 0
+    return False
+
+
+def click(mean: float, noise: float) -> float:
+    """Return 1 with this probability, and 0 otherwise."""
+    return 1.0 if noise < mean else 0.0
+
+
+def normal(mean: float, noise: float) -> float:
+    """Return a reward with a standard deviation of 1."""
+    return mean + noise
+
+
+def poisson(mean: float, noise: float) -> float:
+    """Return the count at which the distribution function reaches `noise`."""
+    count, chance = 0.0, exp(-mean)
+    below = chance
+    while noise > below and chance > 0:
+        count += 1.0
+        chance *= mean / count
+        below += chance
+    return count
+
+
+_PAY = {"clicks": click, "Gaussian": normal, "counts": poisson}
 
 
 def make_world(seed: int, truth: str, rewards: str, rounds: int = 6_000, n_arms: int = 5, n_units: int = 10) -> World:

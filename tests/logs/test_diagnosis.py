@@ -18,6 +18,21 @@ def test_units_tell_the_clocks_apart(truth: str, decay: str) -> None:
     assert found.reason
 
 
+def test_a_clock_that_runs_faster_in_some_units_is_not_taken_for_two_clocks() -> None:
+    log = made_log("", seed=4, rows=30_000)
+    rng = np.random.default_rng(4)
+    speed = rng.lognormal(0.0, 0.7, len(log.units))[log.unit]
+    rewards = rng.poisson(5 * np.exp(-np.minimum(speed * np.arange(len(log)) / len(log), 1.0)))
+    assert diagnose(Log({"arm": log.arm, "reward": rewards, "u": log.unit}, unit="u")).decay in {"time", "cannot tell"}
+
+
+def test_units_that_prefer_some_arms_are_not_taken_for_wear() -> None:
+    log = made_log("", seed=4, rows=30_000)
+    rng = np.random.default_rng(4)
+    taste = rng.lognormal(0.0, 0.3, (len(log.units), len(log.arms)))[log.unit, log.arm]
+    assert diagnose(Log({"arm": log.arm, "reward": rng.poisson(5 * taste), "u": log.unit}, unit="u")).decay == "none"
+
+
 @pytest.mark.parametrize("truth", ["pulls", "time", "pulls and time"])
 def test_without_units_no_clock_is_named(truth: str) -> None:
     log = made_log(truth, seed=4)

@@ -4,10 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import rotting
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.logs.fit import fit
+from rotting.logs.levels import falling_curve
 from rotting.logs.log import Log, positions
 from rotting.problems.families import family_key
 from rotting.problems.noise import Bernoulli, Noiseless, Poisson, Resampled
@@ -183,3 +186,25 @@ def test_pulls_without_a_reward_make_another_family() -> None:
     one, two = (fit(Log([*rows, *[(arm, None) for arm in "abcdefgh"] * lost]), "pulls") for lost in (0, 300))
     assert one.problem(0) != two.problem(0)
     assert repr(one) != repr(two)
+
+
+values = st.lists(st.floats(-5, 5), min_size=1, max_size=12)
+
+
+@given(values, st.integers(0, 2**32 - 1))
+def test_the_falling_sequence_is_the_closest_one(numbers: list[float], seed: int) -> None:
+    given_values = np.array(numbers)
+    weights = np.random.default_rng(seed).uniform(0.1, 3.0, given_values.size)
+    fitted = falling_curve(given_values, weights)
+    assert (np.diff(fitted) <= 1e-12).all()
+    # Optimality: the residuals sum to 0 over each constant piece, and no prefix of a piece would rather be lower.
+    for level in np.unique(fitted):
+        piece = fitted == level
+        assert abs((weights * (given_values - fitted))[piece].sum()) < 1e-9
+        assert (np.cumsum((weights * (given_values - fitted))[piece]) < 1e-9).all()
+
+
+@given(values)
+def test_a_falling_sequence_stays_as_it_is(numbers: list[float]) -> None:
+    ordered = np.sort(numbers)[::-1]
+    assert np.allclose(falling_curve(ordered, np.ones(ordered.size)), ordered, rtol=0, atol=1e-12)

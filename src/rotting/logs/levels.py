@@ -15,7 +15,6 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.elementary import exps, logs, powers
-from rotting.logs.clocks import falling as falling_curve
 from rotting.problems.variates import normals
 
 MOST_CELLS = 40
@@ -170,6 +169,22 @@ def falling_curves(curves: Floats, weights: Floats) -> Floats:
         # Quotients that are rounded may still rise in the last bit.
         found[i] = np.minimum.accumulate(falling_curve(curves[i], weights[i]))
     return found
+
+
+def falling_curve(values: Floats, weights: Floats) -> Floats:
+    """Return the non-increasing sequence closest to `values` (pool adjacent violators).
+
+    Example:
+        >>> falling_curve(np.array([3.0, 1.0, 2.0]), np.ones(3))
+        array([3. , 1.5, 1.5])
+    """
+    pools: list[list[float]] = []  # sum of weighted values, sum of weights, number of values
+    for value, weight in zip(values, weights, strict=True):
+        pools.append([value * weight, weight, 1])
+        while len(pools) > 1 and pools[-2][0] * pools[-1][1] < pools[-1][0] * pools[-2][1]:
+            last = pools.pop()
+            pools[-1] = [a + b for a, b in zip(pools[-1], last, strict=True)]
+    return np.repeat([total / weight for total, weight, _ in pools], [int(number) for *_, number in pools])
 
 
 def _walk(levels: Levels, rng: np.random.Generator) -> Floats:

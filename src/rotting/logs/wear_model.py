@@ -1,0 +1,227 @@
+"""A model of wear along two clocks: a level for each unit, a level for each arm, and two curves for each arm.
+
+The predictor of a row is `unit(u) + arm(i) + pulls(i, n) + time(i, t)`. It is the logarithm of the mean reward if units
+multiply the rewards of an arm, and the mean itself if they add to them. A curve starts at 0 and changes from bin to bin by
+independent normal steps. Over all bins it changes by `-scale` on average, with a standard deviation of `scale`: it may fall at
+once, little by little, or hardly. A scale of 0 says that the clock does not matter. The levels of units and arms are free. A
+unit may also prefer some arms: its taste, a normal effect on the level of each arm, has a variance that is estimated. Without
+it, such preferences would look like wear with pulls, since only busy units pull an arm often.
+
+The policy that wrote the log may have learned from the rewards: given the rewards before, its choice of an arm says nothing
+about the curves, so the likelihood of the rewards does not depend on it.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rotting.common.arrays import Floats
+from rotting.logs.unit_cells import PULL_BINS, TIME_BINS, UnitCells
+
+STEPS = 30  # of Fisher scoring, at most; it needs about 8
+CONVERGED = 1e-4  # the largest step of a coefficient; curves of interest fall by 0.1 and more
+TASTE_STEPS = 3  # of the variance of tastes, which hardly changes after the second one
+LONGEST = 1.0  # step of a coefficient, so that Fisher scoring does not overshoot
+LEAST = 1e-3  # level or variance of an arm, relative to those of all arms
+UNKNOWN = 1e-6  # the precision of a level before any reward, so that an empty unit has a level too
+LARGEST = 50.0  # logarithm of a mean, so that it is a finite number
+
+PULL_STEPS = slice(1, PULL_BINS)  # of the curve over pulls, among the coefficients of an arm; the first is its level
+TIME_STEPS = slice(PULL_BINS, PULL_BINS + TIME_BINS - 1)
+COEFFICIENTS = PULL_BINS + TIME_BINS - 1  # of an arm
+
+
+def _design() -> Floats:
+    """Return [bin, coefficient]: the bins of pulls hold the level and the steps so far, those of time their steps so far."""
+    found = np.zeros((PULL_BINS + TIME_BINS, COEFFICIENTS))
+    found[:PULL_BINS, :PULL_BINS] = np.tri(PULL_BINS)
+    found[PULL_BINS:, TIME_STEPS] = np.tri(TIME_BINS, TIME_BINS - 1, -1)
+    return found
+
+
+DESIGN = _design()
+
+
+class Fit(NamedTuple):
+    """The log-likelihood around the posterior mode, up to a constant: `linear @ x - x @ information @ x / 2`.
+
+    The coefficients x are the levels of the units but the first one, then for each arm its level, its steps over pulls and its
+    steps over time.
+    """
+
+    linear: Floats
+    information: Floats
+    coefficients: Floats  # the mode, before the tastes of units
+    dispersion: float  # the variance of rewards, relative to the mean reward if they are counted
+    tastes: float  # the variance of what a unit adds to the predictor of an arm
+    unlike: float  # how much units differ between the halves of time: standard normal if only in their levels
+    error: float  # the sum of the squared errors, relative to the variance of the rewards of the arm
+
+
+def step_prior(pulls: float, time: float) -> tuple[Floats, Floats]:
+    """Return the means and the variances of the coefficients of an arm for curves of these scales; both are 0 for its level."""
+    means, variances = np.zeros(COEFFICIENTS), np.zeros(COEFFICIENTS)
+    for steps, scale in ((PULL_STEPS, pulls), (TIME_STEPS, time)):
+        number = steps.stop - steps.start
+        means[steps], variances[steps] = -scale / number, scale**2 / number
+    return means, variances
+
+
+class WearModel:
+    """The likelihood of the rewards of a log.
+
+    Args:
+        cells: the rewards of each cell.
+        multiplicative: whether units multiply the rewards of an arm, or add to them. The mean of every arm must be positive if
+            they multiply.
+        counted: whether the variance of a reward grows with its mean, as that of clicks and counts does, or is constant.
+    """
+
+    def __init__(self, cells: UnitCells, multiplicative: bool, counted: bool) -> None:
+        self.cells, self.multiplicative, self.counted = cells, multiplicative, counted
+        self.n_units, self.n_arms = cells.rows.shape[:2]
+        rows, rewards, squares = (each.sum(axis=(0, 2, 3)) for each in cells)
+        floor = LEAST * abs(rewards.sum()) / rows.sum()  # for arms without a single click
+        self.levels = np.maximum(rewards / rows, floor) if multiplicative or counted else rewards / rows
+        variances = np.maximum(squares / rows - (rewards / rows) ** 2, 0.0)
+        self.variances = np.maximum(variances, LEAST * variances.mean())
+        self.spread = float((rows @ (self.variances / self.levels if counted else self.variances)) / rows.sum())
+
+    def fit(self, scale: float) -> Fit:
+        """Return the likelihood around the posterior mode for curves of this scale on both clocks, by Fisher scoring."""
+        means, variances = step_prior(scale, scale)
+        arms = np.tile(means, (self.n_arms, 1))
+        arms[:, 0] = (np.log(self.levels) if self.multiplicative else self.levels) + scale
+        centre = np.concatenate([np.zeros(self.n_units - 1), arms.ravel()])
+        own = np.concatenate([[UNKNOWN], 1 / variances[1:]])
+        precision = np.concatenate([np.full(self.n_units - 1, UNKNOWN), np.tile(own, self.n_arms)])
+        x = centre
+        for _ in range(STEPS):
+            _, slope, weight = self._derivatives(x)
+            uphill = _gathered(slope) / self.spread - precision * (x - centre)
+            step = np.linalg.solve(_information(weight) / self.spread + np.diag(precision), uphill)
+            largest = float(np.abs(step).max())
+            x = x + (step * min(1.0, LONGEST / max(largest, LONGEST)) if self.multiplicative else step)
+            if largest < CONVERGED:
+                break
+        mean, slope, weight = self._derivatives(x)
+        dispersion, unlike = self._dispersion(mean)
+        tastes, information, linear = self._with_tastes(x, slope / dispersion, weight / dispersion, precision, centre)
+        error = float((self._squared_errors(mean).sum(axis=(0, 2, 3)) / self.variances).sum())
+        return Fit(linear, information, x, dispersion, tastes, unlike, error)
+
+    def _with_tastes(
+        self, x: Floats, slope: Floats, weight: Floats, precision: Floats, centre: Floats
+    ) -> tuple[float, Floats, Floats]:
+        """Return the variance of the tastes of units, and the information and the linear part that they leave.
+
+        The variance is estimated from what is left of the rows of each arm in each unit, given the curves, and
+        the curves given the variance, in turn.
+        """
+        plain, gathered = _information(weight), _gathered(slope)
+        weights, left = weight.sum(axis=(2, 3)), slope.sum(axis=(2, 3))  # [unit, arm]
+        parts = _parts(weight)  # [unit and arm, coefficient]
+        met = int((weights > 0).sum())
+        share = met / max(met - self.n_units - self.n_arms, 1)  # each unit and each arm has a level, which takes up some of it
+        variance, mode = 0.0, x
+        for _ in range(TASTE_STEPS):
+            residual = left.ravel() - parts @ (mode - x)
+            variance = max(0.0, float((share * residual**2).sum() - weights.sum()) / float((weights**2).sum()))
+            drawn = variance / (1 + variance * weights.ravel())  # what a taste takes of the information on a level
+            information = plain - parts.T @ (drawn[:, None] * parts)
+            uphill = gathered - parts.T @ (drawn * left.ravel())
+            mode = x + np.linalg.solve(information + np.diag(precision), uphill - precision * (x - centre))
+        return variance, information, uphill + information @ x
+
+    def _derivatives(self, x: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the mean of each cell, and the first and minus the second derivative of its log-likelihood."""
+        units = np.concatenate([[0.0], x[: self.n_units - 1]])
+        bins = x[self.n_units - 1 :].reshape(self.n_arms, COEFFICIENTS) @ DESIGN.T
+        predictor = units[:, None, None, None] + bins[:, :PULL_BINS, None] + bins[:, None, PULL_BINS:]
+        rows, rewards = self.cells.rows, self.cells.rewards
+        if not self.multiplicative:
+            variance = self._variance(predictor)
+            return predictor, (rewards - rows * predictor) / variance, rows / variance
+        mean = np.exp(np.clip(predictor, -LARGEST, LARGEST))
+        slope = 1.0 if self.counted else mean  # the derivative of the mean, over the variance
+        return mean, slope * (rewards - rows * mean), rows * slope * mean
+
+    def _variance(self, mean: Floats) -> Floats:
+        """Return the variance of a reward in each cell, for a dispersion of 1."""
+        if not self.counted:
+            return np.ones_like(mean)
+        # A mean that is not kept positive cannot be a variance: the level of the arm is.
+        return mean if self.multiplicative else np.broadcast_to(self.levels[:, None, None], mean.shape)
+
+    def _dispersion(self, mean: Floats) -> tuple[float, float]:
+        """Return the variance of rewards, relative to that of the model, and how unlike the units are.
+
+        The variance is that of single rewards, or that of the change of an arm in a unit from the first half of time to the
+        second one, if it is larger: then the curves do not explain all that the rewards have in common.
+        """
+        variance = self._variance(mean)
+        single = float((self._squared_errors(mean) / variance).sum() / self.cells.rows.sum())
+        single = max(single, self.spread / TIME_BINS)  # a sudden fall inside a bin leaves up to this much unexplained
+        left, noise = self.cells.rewards - self.cells.rows * mean, self.cells.rows * variance * single
+        left, noise = (np.array([half.sum(axis=(2, 3)) for half in np.split(each, 2, axis=3)]) for each in (left, noise))
+        both = (noise > 0).all(axis=0)
+        changes = (left**2)[:, both] / noise[:, both]
+        excess = float(changes.sum() - (left.sum(axis=0)[both] ** 2 / noise.sum(axis=0)[both]).sum())
+        clustered = excess / max(int(both.sum()) - self.n_arms, 1)  # each arm has a level in each half
+        return single * max(1.0, clustered), _unlike(left.sum(axis=2), noise.sum(axis=2))
+
+    def _squared_errors(self, mean: Floats) -> Floats:
+        return self.cells.squares - 2 * mean * self.cells.rewards + self.cells.rows * mean**2
+
+
+def _unlike(left: Floats, noise: Floats) -> float:
+    """Return how far units [half of time, unit] are from what is expected, as a standard normal number.
+
+    The sum of squares has the distribution of chi-square, whose cube root is nearly normal (Wilson and Hilferty 1931).
+    """
+    met = noise > 0
+    degrees = max(int(met.sum()) - len(noise[0]) - 1, 1)  # each unit has a level, and each half of time
+    ratio, spread = float((left[met] ** 2 / noise[met]).sum()) / degrees, 2 / (9 * degrees)
+    return (math.cbrt(ratio) - (1 - spread)) / math.sqrt(spread)
+
+
+def _gathered(cells: Floats) -> Floats:
+    """Return the sum over the cells that each coefficient has a part in."""
+    arms = np.concatenate([cells.sum(axis=(0, 3)), cells.sum(axis=(0, 2))], axis=1) @ DESIGN
+    return np.concatenate([cells.sum(axis=(1, 2, 3))[1:], arms.ravel()])
+
+
+def _parts(weight: Floats) -> Floats:
+    """Return the part of each coefficient in the weight of each unit and arm: [unit and arm, coefficient]."""
+    n_units, n_arms = weight.shape[:2]
+    found = np.zeros((n_units, n_arms, n_units - 1 + n_arms * COEFFICIENTS))
+    units, arms = np.arange(1, n_units), np.arange(n_arms)
+    found[units, :, units - 1] = weight.sum(axis=(2, 3))[1:]
+    bins = np.concatenate([weight.sum(axis=3), weight.sum(axis=2)], axis=2) @ DESIGN
+    for arm in arms:
+        first = n_units - 1 + arm * COEFFICIENTS
+        found[:, arm, first : first + COEFFICIENTS] = bins[:, arm]
+    return found.reshape(n_units * n_arms, -1)
+
+
+def _information(weight: Floats) -> Floats:
+    """Return the information matrix of the coefficients, from the weight of each cell."""
+    n_units, n_arms = weight.shape[:2]
+    first, size = n_units - 1, n_units - 1 + n_arms * COEFFICIENTS
+    by_pulls, by_time = weight.sum(axis=3), weight.sum(axis=2)  # [unit, arm, bin]
+    bins = np.zeros((n_arms, PULL_BINS + TIME_BINS, PULL_BINS + TIME_BINS))
+    every = np.arange(PULL_BINS + TIME_BINS)
+    both = np.concatenate([by_pulls, by_time], axis=2)
+    bins[:, every, every] = both.sum(axis=0)
+    bins[:, :PULL_BINS, PULL_BINS:] = weight.sum(axis=0)
+    bins[:, PULL_BINS:, :PULL_BINS] = weight.sum(axis=0).transpose(0, 2, 1)
+    found = np.zeros((size, size))
+    units = np.arange(first)
+    found[units, units] = by_pulls.sum(axis=(1, 2))[1:]
+    found[:first, first:] = (both[1:] @ DESIGN).reshape(first, -1)
+    found[first:, :first] = found[:first, first:].T
+    for arm, block in enumerate(DESIGN.T @ bins @ DESIGN):
+        place = slice(first + arm * COEFFICIENTS, first + (arm + 1) * COEFFICIENTS)
+        found[place, place] = block
+    return found

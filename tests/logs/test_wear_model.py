@@ -1,0 +1,107 @@
+"""The model of wear: its fit is the one that a matrix with a row for each reward gives."""
+
+import numpy as np
+import pytest
+
+from rotting.common.arrays import Floats
+from rotting.logs.log import Log
+from rotting.logs.unit_cells import PULL_BINS, TIME_BINS, count_cells, pull_bins, select_rows, time_bins
+from rotting.logs.wear_model import COEFFICIENTS, CONVERGED, UNKNOWN, Fit, WearModel, step_prior
+
+N_ARMS, N_UNITS, SCALE = 2, 4, 0.4
+
+
+def some_log(counted: bool) -> Log:
+    rng = np.random.default_rng(1)
+    rows = 2_000
+    arm, unit = rng.integers(0, N_ARMS, rows), rng.choice(N_UNITS, rows, p=[0.5, 0.25, 0.15, 0.1])
+    mean = (1.0 + arm) * (1 + unit / 4) * np.exp(-np.arange(rows) / rows)
+    return Log({"arm": arm, "reward": rng.poisson(mean) if counted else rng.normal(mean), "unit": unit}, unit="unit")
+
+
+def design(log: Log) -> tuple[Floats, Floats]:
+    """Return the slow, obvious design: a row for each reward, a column for each coefficient; and the rewards."""
+    rows = select_rows(log)
+    found = np.zeros((rows.arm.size, N_UNITS - 1 + N_ARMS * COEFFICIENTS))
+    for k, (unit, arm, pulls, time) in enumerate(zip(rows.unit, rows.arm, pull_bins(rows), time_bins(rows), strict=True)):
+        if unit > 0:
+            found[k, unit - 1] = 1
+        first = N_UNITS - 1 + arm * COEFFICIENTS
+        found[k, first : first + 1 + pulls] = 1
+        found[k, first + PULL_BINS : first + PULL_BINS + time] = 1
+    return found, rows.reward
+
+
+def prior(start: Floats) -> tuple[Floats, Floats]:
+    """Return the means and the precisions of all coefficients."""
+    means, variances = step_prior(SCALE, SCALE)
+    means, precisions = np.tile(means, (N_ARMS, 1)), np.concatenate([[UNKNOWN], 1 / variances[1:]])
+    means[:, 0] = start + SCALE
+    units = N_UNITS - 1
+    return np.concatenate([np.zeros(units), means.ravel()]), np.concatenate([[UNKNOWN] * units, *[precisions] * N_ARMS])
+
+
+def covariance(log: Log, found: Fit, weight: Floats) -> Floats:
+    """Return that of the working responses: single rewards, and the taste of each unit for each arm."""
+    rows = select_rows(log)
+    groups = rows.unit * N_ARMS + rows.arm
+    return np.asarray(np.diag(found.dispersion / weight) + found.tastes * (groups[:, None] == groups))
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_units_that_add_are_fitted_by_least_squares(counted: bool) -> None:
+    log = some_log(counted)
+    model = WearModel(count_cells(select_rows(log)), multiplicative=False, counted=counted)
+    (x, y), (mean, precision) = design(log), prior(model.levels)
+    weight = 1 / model.levels[select_rows(log).arm] if counted else np.ones(y.size)
+    posterior = x.T @ (weight[:, None] * x) / model.spread + np.diag(precision)
+    found = model.fit(SCALE)
+    assert np.allclose(found.coefficients, np.linalg.solve(posterior, x.T @ (weight * y) / model.spread + precision * mean))
+    solved = np.linalg.solve(covariance(log, found, weight), np.column_stack([x, y]))
+    assert np.allclose(found.information, x.T @ solved[:, :-1])
+    assert np.allclose(found.linear, x.T @ solved[:, -1])
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_units_that_multiply_are_fitted_at_the_mode(counted: bool) -> None:
+    log = some_log(counted)
+    model = WearModel(count_cells(select_rows(log)), multiplicative=True, counted=counted)
+    (x, y), (mean, precision) = design(log), prior(np.log(model.levels))
+    found = model.fit(SCALE)
+    fitted = np.exp(x @ found.coefficients)
+    weight = fitted if counted else fitted**2
+    uphill = x.T @ ((y - fitted) * weight / fitted) / model.spread - precision * (found.coefficients - mean)
+    posterior = x.T @ (weight[:, None] * x) / model.spread + np.diag(precision)
+    assert np.abs(np.linalg.solve(posterior, uphill)).max() < CONVERGED
+    working = x @ found.coefficients + (y - fitted) / fitted
+    solved = np.linalg.solve(covariance(log, found, weight), np.column_stack([x, working]))
+    assert np.allclose(found.information, x.T @ solved[:, :-1])
+    assert np.allclose(found.linear, x.T @ solved[:, -1])
+
+
+def test_the_variance_of_tastes_is_found() -> None:
+    rng = np.random.default_rng(2)
+    arm, unit = rng.integers(0, 6, 20_000), rng.integers(0, 30, 20_000)
+    taste = rng.normal(0.0, 0.3, (30, 6))
+    for scale in (0.0, 1.0):
+        rewards = rng.poisson(3 * np.exp(scale * taste[unit, arm]))
+        log = Log({"arm": arm, "reward": rewards, "u": unit}, unit="u")
+        found = WearModel(count_cells(select_rows(log)), multiplicative=True, counted=True).fit(SCALE)
+        assert 0.9 < found.dispersion < 1.4  # Poisson: 1; the tastes of units add to it
+        assert abs(found.tastes - scale * 0.3**2) < 0.02
+
+
+def test_units_are_unlike_if_arms_wear_out_faster_in_some_of_them() -> None:
+    log = some_log(counted=True)
+    assert abs(WearModel(count_cells(select_rows(log)), multiplicative=True, counted=True).fit(SCALE).unlike) < 2.5
+    late = np.arange(len(log)) > len(log) / 2
+    faster = Log({"arm": log.arm, "reward": log.reward * np.where(late & (log.unit == 0), 0.2, 1.0), "u": log.unit}, unit="u")
+    assert WearModel(count_cells(select_rows(faster)), multiplicative=True, counted=True).fit(SCALE).unlike > 4
+
+
+def test_curves_of_a_scale_fall_by_it_on_average() -> None:
+    means, variances = step_prior(0.5, 0.0)
+    assert np.isclose(means.sum(), -0.5)
+    assert np.isclose(variances.sum(), 0.25)
+    assert (means[PULL_BINS:] == 0).all()
+    assert means.size == PULL_BINS + TIME_BINS - 1
