@@ -3,10 +3,12 @@
 import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
 from rotting.common.html_parts import block
+from rotting.common.progress import Progress
 from rotting.common.rules import nonnegative_int
 from rotting.common.statistics import t_critical
 from rotting.display.tables import Column, FormattedTable
@@ -15,6 +17,7 @@ from rotting.live.bandit_state import check_learner
 from rotting.live.reward_rule import RewardRule
 from rotting.logs.buckets import Buckets, EmptyBucket, buckets_of, draw_queues
 from rotting.logs.diagnosis import diagnose
+from rotting.logs.fixed_choices import FixedChoice, fixed_choices, fixed_table
 from rotting.logs.log import Log
 from rotting.logs.stacks import StackGame, Stacks, play_stacks, stacks_of
 from rotting.policy import Policy, check_policies
@@ -36,7 +39,7 @@ class PolicyReplay:
         log_reward: what the log earned in as many rounds.
         ran_out: the arm that the policy asked for when the log had no more of its rewards; None if every round was answered.
         choices: the arms that the policy chose in these rounds.
-        low: a lower bound of the reward in all rounds of the log, along every clock that the log allows; NaN without one.
+        low: a lower bound of the mean reward in all rounds of the log, along every clock that the log allows; NaN without one.
         high: an upper bound; NaN if there is none.
         why: why a bound is missing; empty if both are there.
     """
@@ -100,6 +103,15 @@ class Replay:
         """The arms that were chosen."""
         return [each.choices for each in self.policies]
 
+    @property
+    def fixed_choices(self) -> tuple[FixedChoice, ...]:
+        """What each arm, and an arm at random, would have earned in every round; empty if the log has no propensities."""
+        return fixed_choices(self.log)
+
+    def fixed_table(self) -> FormattedTable:
+        """Return the fixed choices as a table for people."""
+        return fixed_table(self.fixed_choices)
+
     def __repr__(self) -> str:
         rounds = int(self.log.known.sum())
         return f"Replay({rounds:,} rounds, {', '.join(f'{each.policy.label}: {each.steps:,}' for each in self.policies)})"
@@ -136,7 +148,7 @@ class Replay:
         return block(repr(self), self.table()._repr_html_(), note="")
 
 
-def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0) -> Replay:
+def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0, progress: bool | None = None) -> Replay:
     """Return what policies would have earned on the rewards that are in a log, as far as they reach.
 
     A policy gets the rewards of each arm in the order in which the log has them. If arms wear out with their pulls, or not at
@@ -144,15 +156,18 @@ def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0) -> Repl
     reward that the log does not have. It does not matter which policy wrote the log. With units, a round serves the unit that
     it served in the log, and every unit has its own rewards. Rows without a reward are left out.
 
-    The bounds are for the rewards in all rounds of the log. They hold if no arm rises, whichever way the log allows arms to
-    wear out: with pulls, an arm pays no more later than its last rewards say; with time, the policy plays games on rewards that
-    are drawn from the same arm and the same time. If the log has no rewards of an arm for some time, there are no such games
-    and no bounds.
+    The bounds are for what the policy earns in all rounds of the log, on average over logs like this one. They hold if no arm
+    rises, whichever way the log allows arms to wear out: with pulls, an arm pays no more later than its last rewards say; with
+    time, the policy plays games on rewards that are drawn from the same arm and the same time. If the log has no rewards of an
+    arm for some time, there are no such games and no bounds. docs/log-intervals.md shows how often the bounds hold.
+
+    If the log has propensities, `fixed_choices` of the result says what one arm, or an arm at random, would have earned.
 
     Args:
         log: the log.
         policies: one policy or several.
         seed: the seed of the policies' own randomness.
+        progress: show a progress bar; by default on a terminal and in a notebook.
 
     Example:
         >>> import rotting
@@ -178,7 +193,12 @@ def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0) -> Repl
     seed = nonnegative_int("seed", seed)
     decay = diagnose(log).decay
     stacks, buckets = stacks_of(log), buckets_of(log)
-    return Replay(log, [_replay(log, policy, stacks, buckets, decay, seed) for policy in listed])
+    found = []
+    with Progress(len(listed), "replays", show=progress) as bar:
+        for policy in listed:
+            found.append(_replay(log, policy, stacks, buckets, decay, seed))
+            bar.advance()
+    return Replay(log, found)
 
 
 def _replay(log: Log, policy: Policy, stacks: Stacks, buckets: Buckets | EmptyBucket, decay: str, seed: int) -> PolicyReplay:
@@ -224,14 +244,25 @@ def _bounds_to_the_end(
 
 
 def _bounds_by_pulls(stacks: Stacks, game: StackGame) -> tuple[float, float]:
-    """Return bounds if arms wear out with their pulls: what was earned so far, and the rest at the present levels at most."""
+    """Return bounds if arms wear out with their pulls: what was earned so far, and the rest at the present levels at most.
+
+    What was earned is exact for the rewards of the log, whose luck a mean does not have.
+    """
     earned, left = float(game.rewards.sum()), stacks.units.size - game.choices.size
+    luck = NormalDist().inv_cdf(1 - _ERROR / 2) * _noise(stacks) * math.sqrt(game.choices.size)
     if left == 0:
-        return earned, earned
-    lowest = float(stacks.rewards.min())
-    if lowest < 0:
-        return -math.inf, earned + left * _highest_level(stacks, game)
-    return earned, earned + left * _highest_level(stacks, game)
+        return earned - luck, earned + luck
+    low = earned - luck if float(stacks.rewards.min()) >= 0 else -math.inf
+    return low, earned + luck + left * _highest_level(stacks, game)
+
+
+def _noise(stacks: Stacks) -> float:
+    """Return the standard deviation of a reward, from differences of successive rewards of a stack, which share their level."""
+    inside = np.ones(max(stacks.rewards.size - 1, 0), bool)
+    borders = stacks.starts[1:-1]
+    inside[borders[(borders > 0) & (borders < stacks.rewards.size)] - 1] = False
+    steps = np.diff(stacks.rewards)[inside]
+    return math.sqrt(float((steps**2).mean()) / 2) if steps.size else float(stacks.rewards.std())
 
 
 def _highest_level(stacks: Stacks, game: StackGame) -> float:
@@ -252,10 +283,13 @@ def _highest_level(stacks: Stacks, game: StackGame) -> float:
 
 
 def _bounds_by_time(policy: Policy, buckets: Buckets, seed: int) -> tuple[float, float]:
-    """Return an interval if arms wear out with time: games on rewards drawn from the same arm and bucket."""
+    """Return an interval if arms wear out with time: games on rewards drawn from the same arm and bucket.
+
+    It is for one more game, which differs from the mean of these games by its own luck and by theirs.
+    """
     rng = np.random.default_rng([seed, DRAWS])
     earned = np.array([play_stacks(policy, draw_queues(buckets, rng), seed + k).rewards.sum() for k in range(DRAWS)])
-    half = t_critical(DRAWS - 1) * float(earned.std(ddof=1))
+    half = t_critical(DRAWS - 1) * float(earned.std(ddof=1)) * math.sqrt(1 + 1 / DRAWS)
     return float(earned.mean()) - half, float(earned.mean()) + half
 
 

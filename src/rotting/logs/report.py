@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,7 +49,7 @@ class Analysis:
 
 
 def analyse(
-    log: Log, policies: Policy | Sequence[Policy] | None = None, seed: int = 0, progress: Callable[[], None] = lambda: None
+    log: Log, policies: Policy | Sequence[Policy] | None = None, seed: int = 0, progress: bool | None = None
 ) -> Analysis:
     """Diagnose a log, and ask what policies would have earned on it.
 
@@ -57,14 +57,12 @@ def analyse(
         log: the log, with at least two arms and rewards that differ.
         policies: the policies to compare; by default those of `rotting.advise`.
         seed: the seed of the policies and of the problems that they play.
-        progress: called after each of the two parts of the work.
+        progress: show progress bars; by default on a terminal and in a notebook.
     """
     _check(log)
     listed = default_policies(log) if policies is None else policies
-    replayed = replay(log, listed, seed)  # first, since it checks the policies and is quick
-    progress()
-    advice = advise(log, listed, seed=seed)
-    progress()
+    replayed = replay(log, listed, seed, progress)  # first, since it checks the policies and is quick
+    advice = advise(log, listed, seed=seed, progress=progress)
     return Analysis(log, advice.diagnosis, replayed, advice)
 
 
@@ -259,7 +257,10 @@ def _replayed(found: Replay) -> Findings:
         "recomputed from the log, not estimated, so it has no interval. The bounds are for all rounds, under every reading "
         "that the log allows."
     )
-    return Findings((coverage, meaning), tables={"replay": found.table()})
+    tables = {"replay": found.table()}
+    if found.fixed_choices:
+        tables["fixed"] = found.fixed_table()
+    return Findings((coverage, meaning), tables=tables)
 
 
 def _advised(advice: Advice) -> Findings:
