@@ -176,13 +176,17 @@ def advise(
     seed = nonnegative_int("seed", seed)
     diagnosis = diagnose(log)
     listed = tuple(default_policies(log)) if policies is None else check_policies(policies)
-    rounds = int(log.known.sum())
-    number = min(max(ROUNDS // max(rounds, 1), FEWEST_RUNS), MOST_RUNS) if runs is None else positive_int("runs", runs)
+    number = default_runs(log) if runs is None else positive_int("runs", runs)
     falling = all(each.verdict != "rises" for each in diagnosis.arms)
     families = [fit(log, clock, falling) for clock in _READINGS.get(diagnosis.decay, _EITHER)]
     gains = gains_on(families, listed, number, seed, progress)
     policy, reason = _choice(gains, listed)
     return Advice(log, diagnosis, tuple(gains), policy, reason, number)
+
+
+def default_runs(log: Log) -> int:
+    """Return the number of problems that each policy plays under each reading."""
+    return min(max(ROUNDS // max(int(log.known.sum()), 1), FEWEST_RUNS), MOST_RUNS)
 
 
 def default_policies(log: Log) -> list[Policy]:

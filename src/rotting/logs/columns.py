@@ -114,6 +114,8 @@ def available(column: Any, name: str) -> list[frozenset[Hashable]]:
             except json.JSONDecodeError:
                 listed = None
         if not isinstance(listed, Sequence | set | frozenset | np.ndarray) or isinstance(listed, str):
+            listed = None
+        if listed is None or not all(isinstance(each, Hashable) for each in listed):
             raise InvalidTypeError(name, 'be a list of arms, in text such as ["a", "b"]', value, where=place(row, name))
         found.append(frozenset(listed))
         if isinstance(value, str):

@@ -78,8 +78,10 @@ class Log:
         choices = None
         if available is not None:
             choices = reading.available(reading.select(columns, "available", available), available)
-        for column, size in ((arm, arms.which.size), (unit, units.which.size), (time, times.size)):
-            if size != rewards.size:
+        filled: list[tuple[str | None, Any]] = [(arm, arms.which), (unit, units.which), (time, times)]
+        filled += [(propensity, rewards if chances is None else chances), (available, rewards if choices is None else choices)]
+        for column, values in filled:
+            if (size := len(values)) != rewards.size:
                 got = f"{rewards.size} in {reward!r}, {size} in {column!r}"
                 raise InvalidValueError("columns", "have the same length", size, got=got)
         if choices is not None:

@@ -1,7 +1,7 @@
 """`replay`: what other policies would have earned on the rewards that are in a log, as far as they reach."""
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -19,7 +19,7 @@ from rotting.logs.buckets import Buckets, EmptyBucket, buckets_of, draw_queues
 from rotting.logs.diagnosis import diagnose
 from rotting.logs.fixed_choices import FixedChoice, fixed_choices, fixed_table
 from rotting.logs.log import Log
-from rotting.logs.stacks import StackGame, Stacks, play_stacks, stacks_of
+from rotting.logs.stacks import StackGame, Stacks, play_stacks, stack_loop, stacks_of
 from rotting.policy import Policy, check_policies
 
 DRAWS = 20
@@ -176,6 +176,20 @@ def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0, progres
         >>> found.steps, found.reward, found.ran_out, found.choices
         ([4], [2.5], ['a'], [('a', 'b', 'a', 'a')])
     """
+    listed = check_replay(log, policies)
+    seed = nonnegative_int("seed", seed)
+    decay = diagnose(log).decay
+    stacks, buckets = stacks_of(log), buckets_of(log)
+    found = []
+    with Progress(len(listed), "replays", show=progress) as bar:
+        for policy in listed:
+            found.append(_replay(log, policy, stacks, buckets, decay, seed))
+            bar.advance()
+    return Replay(log, found)
+
+
+def check_replay(log: Log, policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
+    """Return the policies; what cannot be replayed on the log is refused."""
     if not isinstance(log, Log):
         raise InvalidTypeError("log", "be a Log", log)
     listed = check_policies(policies)
@@ -190,21 +204,15 @@ def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0, progres
         if policy.max_rounds is not None and policy.max_rounds < known.size:
             rule_text = f"be tuned to at least the {known.size} rounds of the log"
             raise InvalidValueError("policy", rule_text, policy, hint="; rotting.doubling(policy) plays without a horizon")
-    seed = nonnegative_int("seed", seed)
-    decay = diagnose(log).decay
-    stacks, buckets = stacks_of(log), buckets_of(log)
-    found = []
-    with Progress(len(listed), "replays", show=progress) as bar:
-        for policy in listed:
-            found.append(_replay(log, policy, stacks, buckets, decay, seed))
-            bar.advance()
-    return Replay(log, found)
+    return listed
 
 
 def _replay(log: Log, policy: Policy, stacks: Stacks, buckets: Buckets | EmptyBucket, decay: str, seed: int) -> PolicyReplay:
-    game = play_stacks(policy, stacks, seed)
+    by_time = decay != "pulls" and isinstance(buckets, Buckets)
+    loop = stack_loop(policy, stacks.units.size * (1 + DRAWS * by_time))
+    game = play_stacks(policy, stacks, seed, loop)
     steps = game.choices.size
-    low, high, why = _bounds_to_the_end(log, policy, stacks, game, buckets, decay, seed)
+    low, high, why = _bounds_to_the_end(log, policy, stacks, game, buckets, decay, seed, loop)
     return PolicyReplay(
         policy,
         steps,
@@ -222,7 +230,14 @@ def _replay(log: Log, policy: Policy, stacks: Stacks, buckets: Buckets | EmptyBu
 
 
 def _bounds_to_the_end(
-    log: Log, policy: Policy, stacks: Stacks, game: StackGame, buckets: Buckets | EmptyBucket, decay: str, seed: int
+    log: Log,
+    policy: Policy,
+    stacks: Stacks,
+    game: StackGame,
+    buckets: Buckets | EmptyBucket,
+    decay: str,
+    seed: int,
+    loop: Callable[..., bool],
 ) -> tuple[float, float, str]:
     """Return bounds of the reward in all rounds under every reading that the log allows, and why one is missing."""
     readings = []
@@ -236,7 +251,7 @@ def _bounds_to_the_end(
                 f"{buckets.bucket + 1} of {buckets.buckets} of its rounds, where it has {buckets.rewards} of its rewards."
             )
             return math.nan, math.nan, why
-        readings.append(_bounds_by_time(policy, buckets, seed))
+        readings.append(_bounds_by_time(policy, buckets, seed, loop))
     low, high = min(each[0] for each in readings), max(each[1] for each in readings)
     if math.isinf(low):
         return math.nan, high, "No lower bounds: rewards can be negative, and arms may fall to any level."
@@ -248,12 +263,12 @@ def _bounds_by_pulls(stacks: Stacks, game: StackGame) -> tuple[float, float]:
 
     What was earned is exact for the rewards of the log, whose luck a mean does not have.
     """
-    earned, left = float(game.rewards.sum()), stacks.units.size - game.choices.size
+    earned = float(game.rewards.sum())
     luck = NormalDist().inv_cdf(1 - _ERROR / 2) * _noise(stacks) * math.sqrt(game.choices.size)
-    if left == 0:
+    if game.ran_out is None:
         return earned - luck, earned + luck
     low = earned - luck if float(stacks.rewards.min()) >= 0 else -math.inf
-    return low, earned + luck + left * _highest_level(stacks, game)
+    return low, earned + luck + _most_to_come(stacks, game)
 
 
 def _noise(stacks: Stacks) -> float:
@@ -265,30 +280,29 @@ def _noise(stacks: Stacks) -> float:
     return math.sqrt(float((steps**2).mean()) / 2) if steps.size else float(stacks.rewards.std())
 
 
-def _highest_level(stacks: Stacks, game: StackGame) -> float:
-    """Return an upper bound of what any arm pays on average from here on: no more than its last rewards, of any number, say."""
-    places = stacks.units[: game.choices.size] * stacks.n_arms + game.choices
-    taken = np.bincount(places, minlength=stacks.starts.size - 1)
-    spread = float(stacks.rewards.std())
+def _most_to_come(stacks: Stacks, game: StackGame) -> float:
+    """Return an upper bound of the mean rewards of all rounds that were not played: each pays the best arm of its unit."""
+    played = game.choices.size
+    taken = np.bincount(stacks.units[:played] * stacks.n_arms + game.choices, minlength=stacks.starts.size - 1)
+    spread, most = float(stacks.rewards.std()), float(stacks.rewards.max())
     level = math.sqrt(2 * math.log(2 * stacks.starts.size * len(_WINDOWS) / _ERROR))
-    highest = -math.inf
+    highest = np.full(taken.size, most)
     for place, n in enumerate(taken):
-        start, end = stacks.starts[place], stacks.starts[place + 1]
-        if end == start:
-            return float(stacks.rewards.max())  # nothing is known about this arm
-        past = stacks.rewards[start : start + max(int(n), 1)]
+        # An arm pays no more than its last rewards, of any number, say. Of an arm without rewards nothing is known.
+        past = stacks.rewards[stacks.starts[place] : min(stacks.starts[place] + max(int(n), 1), stacks.starts[place + 1])]
         bounds = [past[-h:].mean() + level * spread / math.sqrt(h) for h in _WINDOWS if h <= past.size]
-        highest = max(highest, min(bounds, default=float(stacks.rewards.max())))
-    return min(highest, float(stacks.rewards.max()))
+        highest[place] = min([most, *bounds])
+    best = highest.reshape(-1, stacks.n_arms).max(axis=1)
+    return float(best[stacks.units[played:]].sum())
 
 
-def _bounds_by_time(policy: Policy, buckets: Buckets, seed: int) -> tuple[float, float]:
+def _bounds_by_time(policy: Policy, buckets: Buckets, seed: int, loop: Callable[..., bool]) -> tuple[float, float]:
     """Return an interval if arms wear out with time: games on rewards drawn from the same arm and bucket.
 
     It is for one more game, which differs from the mean of these games by its own luck and by theirs.
     """
     rng = np.random.default_rng([seed, DRAWS])
-    earned = np.array([play_stacks(policy, draw_queues(buckets, rng), seed + k).rewards.sum() for k in range(DRAWS)])
+    earned = np.array([play_stacks(policy, draw_queues(buckets, rng), seed + k, loop).rewards.sum() for k in range(DRAWS)])
     half = t_critical(DRAWS - 1) * float(earned.std(ddof=1)) * math.sqrt(1 + 1 / DRAWS)
     return float(earned.mean()) - half, float(earned.mean()) + half
 

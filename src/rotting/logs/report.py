@@ -11,15 +11,18 @@ import numpy as np
 
 from rotting.common.atomic_files import new_folder
 from rotting.common.machine import machine
+from rotting.common.rules import nonnegative_int
 from rotting.display.figures import Figure, Panel
 from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.logs.advice import Advice, advise, default_policies
+from rotting.logs.advice import Advice, advise, default_policies, default_runs
 from rotting.logs.clocks import FEWEST_UNITS
+from rotting.logs.compile_ahead import compile_ahead
 from rotting.logs.curves import arm_figure
 from rotting.logs.diagnosis import Diagnosis
+from rotting.logs.fit import fit
 from rotting.logs.log import Log
-from rotting.logs.replay import Replay, replay
+from rotting.logs.replay import Replay, check_replay, replay
 from rotting.logs.trends import FEWEST, ArmTrend
 from rotting.policy import Policy
 from rotting.report.about import About, versions
@@ -60,8 +63,10 @@ def analyse(
         progress: show progress bars; by default on a terminal and in a notebook.
     """
     _check(log)
-    listed = default_policies(log) if policies is None else policies
-    replayed = replay(log, listed, seed, progress)  # first, since it checks the policies and is quick
+    listed = check_replay(log, default_policies(log) if policies is None else policies)
+    nonnegative_int("seed", seed)  # before anything is compiled
+    compile_ahead(listed, fit(log, "pulls"), default_runs(log) * int(log.known.sum()), progress)
+    replayed = replay(log, listed, seed, progress)
     advice = advise(log, listed, seed=seed, progress=progress)
     return Analysis(log, advice.diagnosis, replayed, advice)
 

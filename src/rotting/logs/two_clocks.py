@@ -14,14 +14,13 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.kernels.elementary import logs
-from rotting.logs.levels import falling_curves, sums_by
+from rotting.logs.levels import falling_curves, share_of_fall, sums_by
 from rotting.problems.variates import normals
 
 PULL_BINS = 6
 ROUND_BINS = 8
 _STEPS = 30  # of the alternating fits
 _ALIKE = 0.3  # how far the curves of two arms are apart, relative to their levels
-_ENDS = 0.3  # the share of runs in which levels after the last pulls stay, and of those in which they keep falling
 _TINY = 1e-12
 
 
@@ -87,7 +86,7 @@ def draw_curves(table: Table, rng: np.random.Generator, *, falling: bool) -> tup
     They are fitted to sums of rewards that are drawn anew.
     """
     sums = table.sums + table.spread * normals(rng, table.sums.shape)
-    share = min(max((float(rng.random()) - _ENDS) / (1 - 2 * _ENDS), 0.0), 1.0)
+    share = share_of_fall(float(rng.random()))
     units, pulls, rounds = _fit(table, sums, falling=falling)
     over_all = np.array([_over_all_pulls(table, i, units, pulls[i], share) for i in range(len(pulls))])
     return over_all, rounds
