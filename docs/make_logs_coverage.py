@@ -28,7 +28,7 @@ from rotting.problems import optimal_rewards
 
 PAGE = Path(__file__).parent / "log-intervals.md"
 FIGURES = Path(__file__).parent / "log-intervals.json"
-LOGS, ROUNDS, RUNS, SEED = 20, 3_000, 60, 1_000
+LOGS, ROUNDS, RUNS, SEED = 20, 3_000, 40, 1_000
 POLICIES = (rotting.RAWUCB(sigma="estimate"), rotting.UCB1(sigma="estimate"))
 WORLD_RUNS = 40  # of the games in the world itself
 WORLD_SEED = 1

@@ -21,7 +21,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.statistics import LEVEL, Interval, NoInterval
-from rotting.display.tables import NO_INTERVAL, Column, FormattedTable, interval_text
+from rotting.display.tables import NO_INTERVAL, Column, FormattedTable, interval_text, number_format
 from rotting.logs.log import Log
 
 _FALSE_ALARM = 0.001  # the chance that the right propensities of a log fail their check
@@ -102,17 +102,21 @@ def _value(name: str, weight: Floats, scores: Floats, alarm: float) -> Interval:
 
 def fixed_table(choices: Sequence[FixedChoice]) -> FormattedTable:
     """Return fixed choices as a table for people."""
+    values = [each.value for each in choices if not math.isnan(each.value.mean)]
+    style = number_format([each.mean for each in values], [each.high - each.mean for each in values if each.high is not None])
     columns = (
         Column("always", lambda row: _name(row["arm"])),
         Column("rounds", lambda row: f"{row['rounds']:,}"),
         Column("mean weight", lambda row: f"{row['weight']:.3f}"),
-        Column(
-            "reward per round", lambda row: NO_INTERVAL if math.isnan(row["value"].mean) else interval_text(row["value"], ".4g")
-        ),
+        Column("reward per round", lambda row: _value_text(row["value"], style)),
     )
     lines = ("What one arm, or an arm at random, would have earned in every round, by the propensities of the log.",)
     notes = ("The arm as each round found it: if arms wear out with their pulls, an arm that is always chosen pays less.",)
     return FormattedTable(lines, columns, [each._asdict() for each in choices], left=1, notes=notes)
+
+
+def _value_text(value: Interval, style: str) -> str:
+    return NO_INTERVAL if math.isnan(value.mean) else interval_text(value, style)
 
 
 def _name(arm: Hashable | None) -> str:

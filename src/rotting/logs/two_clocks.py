@@ -23,7 +23,7 @@ from rotting.problems.variates import normals
 PULL_BINS = 6
 ROUND_BINS = 8
 _STEPS = 30  # of the alternating fits; more change no level by 0.1 %
-_ALIKE = 0.3  # the standard deviation of what one arm keeps of its level and another one does not, as far as is known before
+_ALIKE = 0.3  # the curve of an arm is taken to differ from that of all arms by about this share of its level
 _TINY = 1e-12
 
 
