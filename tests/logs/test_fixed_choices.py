@@ -25,8 +25,7 @@ def log_of(seed: int, rows: int = 2_000, shift: float = 0.0, **more: Any) -> Log
         sums[arm] += reward
         pulls[arm] += 1
         columns.append((arm, reward + shift, chances[arm]))
-    arm, reward, chance = (list(column) for column in zip(*columns, strict=True))
-    return Log({"arm": arm, "reward": reward, "p": chance, **more}, propensity="p")
+    return Log({**dict(zip(("arm", "reward", "p"), zip(*columns, strict=True), strict=True)), **more}, propensity="p")
 
 
 def test_the_value_by_hand() -> None:
