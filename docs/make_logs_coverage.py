@@ -1,94 +1,172 @@
-"""Measure how often the intervals of `fit` and `advise` hold the truth: the same policy in the world that made the log.
+"""Measure what docs/log-intervals.md shows: how often the intervals of `replay`, `fit` and `advise` hold the truth.
 
-`python -m docs.make_logs_coverage` makes one log for each truth, logger and kind of rewards; `--logs 40` makes 40. A count is
-printed for each of them:
-
-- fit: the mean reward of RAW-UCB and UCB1, within the interval on `fit(log, clock)` with the true clock ("none": pulls);
-- advise: their gains over the log, within the ends of all readings of `advise(log)` together;
-- wrong advice: the recommended policy earns less than the log.
+The truth is what the same policy earns on average in the world that made the log. `python -m docs.make_logs_coverage --write`
+takes half an hour of one core (`--logs 2` for a quick look) and writes the tables between their marks in the page, which is
+written by hand. The figures are kept in docs/log-intervals.json: the page follows from them.
 """
 
 import argparse
-import sys
+import json
 from collections import Counter
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 import rotting
 from docs.made_logs import LOGGERS, REWARDS, TRUTHS, World, make_world
+from docs.make_hull import filled
+from docs.make_policies import table
 from rotting.common.arrays import Floats
-from rotting.logs.advice import Advice, Gain, advise, gains_on
+from rotting.common.progress import Progress
+from rotting.logs.advice import Gain, advise, gains_on
 from rotting.logs.fit import fit
 from rotting.logs.log import Log
+from rotting.logs.replay import PolicyReplay, replay
 from rotting.problems import optimal_rewards
 
+PAGE = Path(__file__).parent / "log-intervals.md"
+FIGURES = Path(__file__).parent / "log-intervals.json"
+LOGS, ROUNDS, RUNS, SEED = 20, 3_000, 40, 1_000
 POLICIES = (rotting.RAWUCB(sigma="estimate"), rotting.UCB1(sigma="estimate"))
-RUNS = 40  # of the games in the world itself
+WORLD_RUNS = 40  # of the games in the world itself
+WORLD_SEED = 1
 CLOCKS = {"none": "pulls", "pulls": "pulls", "time": "time", "both": "both"}
-SEED = 1
+Counts = Mapping[str, int]
+
+
+class Cell(NamedTuple):
+    """One cell of a table."""
+
+    truth: str
+    logger: str
+    rewards: str
+
+    def key(self) -> str:
+        """Return the key of the cell in the file of the figures."""
+        return " / ".join(self)
+
+
+def cells() -> Iterator[Cell]:
+    """Yield the cells of all tables."""
+    for truth in TRUTHS:
+        for logger in LOGGERS:
+            for rewards in REWARDS:
+                yield Cell(truth, logger, rewards)
 
 
 def true_rewards(world: World) -> Floats:
     """Return the mean reward of each policy in all rounds, played in the world of the log."""
     problem = world.problem()
-    result = rotting.simulate(POLICIES, problem, runs=RUNS, seed=SEED, checkpoints=[], progress=False)
+    result = rotting.simulate(POLICIES, problem, runs=WORLD_RUNS, seed=WORLD_SEED, checkpoints=[], progress=False)
     best = optimal_rewards(problem, checkpoints=[world.rounds]).cumulative[-1]
     return np.asarray(best - result.regret[:, :, -1].mean(axis=1))
 
 
-def measure(world: World, log: Log, runs: int, counts: Counter[str]) -> None:
-    """Count the intervals of one log that hold the truth."""
+def count(world: World, log: Log, runs: int = RUNS) -> Counter[str]:
+    """Return how many intervals of one log hold the truth, are missing, or lie below or above it."""
     truth, logged = true_rewards(world), float(world.log_means(log).sum())
     clock = CLOCKS[world.truth]
+    replayed = replay(log, POLICIES)
     advice = advise(log, POLICIES, runs)
-    own = [each for each in advice.gains if each.clock == clock] or gains_on(fit(log, clock), POLICIES, advice.runs, 0)
+    own = [each for each in advice.gains if each.clock == clock] or gains_on([fit(log, clock)], POLICIES, advice.runs, 0)
+    counts: Counter[str] = Counter()
     for k, policy in enumerate(POLICIES):
-        gain = 100 * (truth[k] / logged - 1)
+        gain = 100 * (float(truth[k]) / logged - 1)
         counts["all"] += 1
-        counts["fit"] += _holds(own[k].reward, truth[k])
-        counts["advise"] += _within([each for each in advice.gains if each.policy == policy], gain)
-        counts["no interval"] += any(each.gain.low is None for each in advice.gains if each.policy == policy)
-        counts["wrong advice"] += advice.policy == policy and gain < 0
+        counts[f"replay: {_side(_bounds(replayed[k]), float(truth[k]))}"] += 1
+        counts[f"fit: {_side(own[k].reward[1:], float(truth[k]))}"] += 1
+        counts[f"advise: {_side(_ends([each for each in advice.gains if each.policy == policy]), gain)}"] += 1
         counts["advised"] += advice.policy == policy
-    counts[f"decay: {_decay(advice)}"] += 1
+        counts["wrong advice"] += advice.policy == policy and gain < 0
+    return counts
 
 
-def _holds(interval: tuple[float, float | None, float | None], value: float) -> bool:
-    _, low, high = interval
-    return low is None or high is None or low <= value <= high
+Ends = tuple[float | None, float | None]
 
 
-def _within(gains: list[Gain], value: float) -> bool:
-    lows, highs = [each.gain.low for each in gains], [each.gain.high for each in gains]
+def _bounds(found: PolicyReplay) -> Ends:
+    low, high = (None if np.isnan(end) else end for end in (found.low, found.high))
+    return low, high
+
+
+def _ends(gains: Sequence[Gain]) -> Ends:
+    """Return the ends of all readings together."""
+    lows, highs = ([each.gain[end] for each in gains] for end in (1, 2))
     if None in lows or None in highs:
-        return True
-    return min(low for low in lows if low is not None) <= value <= max(high for high in highs if high is not None)
+        return None, None
+    return min(low for low in lows if low is not None), max(high for high in highs if high is not None)
 
 
-def _decay(advice: Advice) -> str:
-    return advice.diagnosis.decay
+def _side(ends: Ends, truth: float) -> str:
+    """Return whether an interval holds the truth, lies below or above it, or is missing. One end may be missing, too."""
+    low, high = ends
+    if low is None and high is None:
+        return "none"
+    if low is not None and truth < low:
+        return "above"
+    return "below" if high is not None and truth > high else "holds"
+
+
+def measure(logs: int, rounds: int = ROUNDS, first_seed: int = SEED) -> Iterator[dict[str, dict[str, int]]]:
+    """Yield the counts of each cell, with one more log of each every time."""
+    found: dict[str, Counter[str]] = {cell.key(): Counter() for cell in cells()}
+    with Progress(logs * len(found), "logs", show=True) as bar:
+        for seed in range(first_seed, first_seed + logs):
+            for cell in cells():
+                world = make_world(seed, cell.truth, cell.rewards, rounds)
+                found[cell.key()] += count(world, world.log(cell.logger, seed))
+                bar.advance()
+            yield {key: dict(sorted(counts.items())) for key, counts in found.items()}
+
+
+def _share(counts: Counts, what: str) -> str:
+    """Return the share of the stated intervals that hold the truth, and what share is stated if it is not all."""
+    stated = counts["all"] - counts.get(f"{what}: none", 0)
+    if not stated:
+        return "none"
+    held = f"{counts.get(f'{what}: holds', 0) / stated:.0%}"
+    return held if stated == counts["all"] else f"{held} (of {stated / counts['all']:.0%})"
+
+
+def pages(figures: Mapping[str, Counts]) -> dict[str, str]:
+    """Return the tables by the names of their marks."""
+    parts = {}
+    for what in ("replay", "fit", "advise"):
+        rows = []
+        for truth in TRUTHS:
+            for logger in LOGGERS:
+                by_rewards = [figures[Cell(truth, logger, rewards).key()] for rewards in REWARDS]
+                together: Counter[str] = Counter()
+                for each in by_rewards:
+                    together.update(each)
+                misses = f"{together[f'{what}: above']} / {together[f'{what}: below']}"
+                row = [truth, logger, *(_share(each, what) for each in by_rewards), _share(together, what), misses]
+                if what == "advise":
+                    row += [str(together["advised"]), str(together["wrong advice"])]
+                rows.append(row)
+        heads = ["truth", "logger", *REWARDS, "together", "misses, above / below"]
+        heads += ["recommended", "of these wrong"] if what == "advise" else []
+        parts[what] = table(heads, rows, "ll" + "r" * (len(heads) - 2))
+    return parts
 
 
 def main() -> None:
-    """Measure, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--logs", type=int, default=1, help="logs of each truth, logger and kind of rewards")
-    parser.add_argument("--rounds", type=int, default=3_000, help="rows of a log")
-    parser.add_argument("--runs", type=int, default=60, help="problems of each reading")
-    asked = parser.parse_args()
-    heads = f"{'fit':>7} {'advise':>7} {'none':>5} {'advised':>8} {'wrong':>6}  diagnosed"
-    sys.stdout.write(f"{'truth':6} {'logger':22} {'rewards':9} {heads}\n")
-    for truth, logger, rewards in product(TRUTHS, LOGGERS, REWARDS):
-        counts: Counter[str] = Counter()
-        for seed in range(asked.logs):
-            world = make_world(seed, truth, rewards, asked.rounds)
-            measure(world, world.log(logger, seed), asked.runs, counts)
-        held = " ".join(f"{counts[name]:>3}/{counts['all']:<3}" for name in ("fit", "advise"))
-        advised = f"{counts['no interval']:>5} {counts['advised']:>8} {counts['wrong advice']:>6}"
-        verdicts = ", ".join(f"{name[7:]} {number}" for name, number in counts.items() if name.startswith("decay: "))
-        sys.stdout.write(f"{truth:6} {logger:22} {rewards:9} {held} {advised}  {verdicts}\n")
-        sys.stdout.flush()
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description="Measure what docs/log-intervals.md shows.")
+    parser.add_argument("--logs", type=int, default=LOGS, help="logs for each cell of the tables (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="rows of a log (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the first log (default: %(default)s)")
+    parser.add_argument("--write", action="store_true", help="keep the figures, and write the page anew")
+    options = parser.parse_args()
+    figures: dict[str, dict[str, int]] = {}
+    for figures in measure(options.logs, options.rounds, options.seed):
+        if options.write:  # after each log of every cell, so that an interruption loses little
+            FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
+            PAGE.write_text(filled(PAGE.read_text("utf-8"), pages(figures)))
+    for name, text in pages(figures).items():
+        print(f"\n{name}\n{text}")  # noqa: T201 - for the reader of the terminal
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ PLAN = (
     "serve",
     "reproduce",
     "sweep",
+    "from_log_to_policy",
     "news",
     "batteries",
     # concepts

@@ -36,6 +36,15 @@ def test_tables_are_what_the_library_finds(capsys: pytest.CaptureFixture[str]) -
     assert [each.name for each in Path.cwd().iterdir()] == ["clicks.csv"]
 
 
+def test_propensities_are_checked_and_used(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"{'ab'[k % 2]},{k % 3},0.5" for k in range(60)]
+    Path("clicks.csv").write_text("\n".join(["creative,clicked,chance", *lines, ""]), "utf-8")
+    assert cli.main([*ANALYSE, "--propensity", "chance"]) == 0
+    out = capsys.readouterr().out
+    assert "Propensities: they agree with the choices" in out
+    assert "What one arm, or an arm at random, would have earned in every round" in out
+
+
 @pytest.mark.usefixtures("_clicks")
 def test_out_writes_one_page(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("plotly")
@@ -55,11 +64,23 @@ def test_out_writes_one_page(capsys: pytest.CaptureFixture[str]) -> None:
         ("creative,clicked\n", "data must have at least one row, got none"),
         ("creativ,clicked\na,1\n", "arm must be the name of a column, got 'creative'; did you mean 'creativ'?"),
         ("creative,clicked\na,1\nb,yes\n", "row 1 (from 0), column 'clicked': clicked must be a finite number, got 'yes'"),
+        ("creative,clicked\na,1\nb,0,7\n", "row 1 (from 0) of clicks.csv must have 2 values, got 3"),
+        ("creative,clicked\n,1\nb,0\n", "row 0 (from 0), column 'creative': creative must not be missing, got ''"),
         ("creative,clicked\na,1\na,0\n", "log must have at least two arms to compare, got only 'a'"),
         ("creative,clicked\na,1\nb,1\n", "log must have rewards that differ, got 1 in every row, so no arm wears out"),
         ("creative,clicked\na,\nb,\n", "log must have a row with a reward, got 2 rows whose rewards are all missing"),
     ],
-    ids=["empty", "no rows", "wrong columns", "mixed types", "one arm", "constant rewards", "missing rewards"],
+    ids=[
+        "empty",
+        "no rows",
+        "wrong columns",
+        "mixed types",
+        "uneven rows",
+        "missing arms",
+        "one arm",
+        "constant rewards",
+        "missing rewards",
+    ],
 )
 def test_a_file_that_cannot_be_analysed_gets_a_sentence(content: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("clicks.csv").write_text(content, "utf-8")

@@ -109,6 +109,8 @@ COLUMNS: dict[str, Any] = {"arm": ["a", "b"], "reward": [1.0, 0.0]}
         ({"reward": [1, "x"]}, {}, "row 1 (from 0), column 'reward': reward must be a finite number, got 'x'"),
         ({"reward": [math.inf, 1]}, {}, "row 0 (from 0), column 'reward': reward must be a finite number, got inf"),
         ({"reward": [1.0]}, {}, "columns must have the same length, got 1 in 'reward', 2 in 'arm'"),
+        ({"p": [0.5]}, {"propensity": "p"}, "columns must have the same length, got 2 in 'reward', 1 in 'p'"),
+        ({"can": [["a"]]}, {"available": "can"}, "columns must have the same length, got 2 in 'reward', 1 in 'can'"),
         (
             {"t": ["2026-05-01", "soon"]},
             {"time": "t"},
@@ -128,6 +130,7 @@ COLUMNS: dict[str, Any] = {"arm": ["a", "b"], "reward": [1.0, 0.0]}
             "row 1 (from 0), column 'arm': arm must be among the available arms, got 'b'",
         ),
         ({"can": ["x", "y"]}, {"available": "can"}, "row 0 (from 0), column 'can': can must be a list of arms"),
+        ({"can": ["[[1]]", "[]"]}, {"available": "can"}, "row 0 (from 0), column 'can': can must be a list of arms"),
     ],
 )
 def test_what_cannot_be_right_is_refused_with_its_row(changes: dict[str, Any], arguments: dict[str, Any], message: str) -> None:

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import rotting
+from rotting.common.statistics import t_critical
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.logs.buckets import Buckets, EmptyBucket, buckets_of, draw_queues
 from rotting.logs.log import Log
-from rotting.logs.replay import replay
+from rotting.logs.replay import DRAWS, replay
+from rotting.logs.stacks import play_stacks
 
 LOG = Log([("a", 1.0), ("b", 0.0), ("a", 1.0), ("b", 0.0), ("a", 0.5), ("b", 0.0)])
 
@@ -56,6 +58,30 @@ def test_there_are_no_bounds_if_the_log_lost_sight_of_an_arm() -> None:
     assert math.isnan(found.low)
     assert math.isnan(found.high)
     assert "'b'" in found.why
+
+
+def test_the_interval_by_time_is_for_one_more_game() -> None:
+    """With one arm, replays differ by their rewards alone, and those that are drawn twice vary more than those of the log."""
+    rng = np.random.default_rng(0)
+    log = Log({"arm": ["a"] * 400, "reward": rng.random(400)})
+    buckets, rng = buckets_of(log), np.random.default_rng([3, DRAWS])
+    assert isinstance(buckets, Buckets)
+    earned = [play_stacks(rotting.Uniform(), draw_queues(buckets, rng), 0).rewards.sum() for _ in range(DRAWS)]
+    half = t_critical(DRAWS - 1) * np.std(earned, ddof=1) * math.sqrt(1 + 1 / DRAWS)
+    (found,) = replay(log, rotting.Uniform(), seed=3)
+    assert (found.low, found.high) == pytest.approx((np.mean(earned) - half, np.mean(earned) + half))
+
+
+def test_bounds_leave_room_for_the_luck_of_the_log() -> None:
+    """The log answers every round, but another log would have had other rewards."""
+    means = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        log = Log({"arm": ["a"] * 300, "reward": rng.random(300)})
+        (found,) = replay(log, rotting.Uniform())
+        assert found.low < found.reward < found.high
+        means.append(found.low < 150 < found.high)
+    assert sum(means) >= 17
 
 
 def test_negative_rewards_have_no_lower_bound() -> None:

@@ -39,16 +39,16 @@ def _analyse(options: argparse.Namespace) -> None:
     seed: Any = parse_value(options.seed)
     given = {name: getattr(options, name) for name in (*_COLUMNS, "name") if getattr(options, name) is not None}
 
-    from rotting.common.progress import Progress
     from rotting.logs.log import Log
     from rotting.logs.report import analyse, write_report
 
     with user_errors_of_store():
         log = Log(options.file, **given)
-    with user_errors(), Progress(2, "analysis") as bar:
-        found = analyse(log, policies or None, seed, bar.advance)
+    with user_errors():
+        found = analyse(log, policies or None, seed)
     if out is None:
-        print(log.describe(), found.diagnosis.table(), found.replay.table(), found.advice.table(), sep="\n\n")
+        fixed = [found.replay.fixed_table()] if found.replay.fixed_choices else []
+        print(log.describe(), found.diagnosis.table(), found.replay.table(), *fixed, found.advice.table(), sep="\n\n")
         return
     facts = {
         "File": options.file,

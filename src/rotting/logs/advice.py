@@ -29,7 +29,9 @@ from rotting.policies.uniform import Uniform
 from rotting.policy import Policy, check_policies, labels_of
 from rotting.problems.families import family_key
 from rotting.problems.oracle import OPTIMAL
-from rotting.simulation.simulate import simulate
+from rotting.simulation.plan import Simulation
+from rotting.simulation.result import Result
+from rotting.simulation.simulate import simulate_all
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -137,7 +139,13 @@ class Advice:
 _WORDS = {"pulls": "their pulls", "time": "time", "both": "their pulls and time"}
 
 
-def advise(log: Log, policies: Policy | Sequence[Policy] | None = None, runs: int | None = None, seed: int = 0) -> Advice:
+def advise(
+    log: Log,
+    policies: Policy | Sequence[Policy] | None = None,
+    runs: int | None = None,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> Advice:
     """Return which policy would have earned more than the one that wrote a log, and how much.
 
     The policies play problems that the log could have come from (`rotting.fit`), under every reading that the log allows: if it
@@ -152,6 +160,7 @@ def advise(log: Log, policies: Policy | Sequence[Policy] | None = None, runs: in
         runs: the number of problems of each reading; by default 200, fewer if the log has more than 200,000 rewards, and 40
             from 1,000,000 rewards on. With fewer than 40, intervals hold less than 95 %.
         seed: the seed of the problems, the rewards, and the randomness of the policies.
+        progress: show a progress bar; by default on a terminal and in a notebook.
 
     Example:
         >>> import rotting
@@ -167,14 +176,17 @@ def advise(log: Log, policies: Policy | Sequence[Policy] | None = None, runs: in
     seed = nonnegative_int("seed", seed)
     diagnosis = diagnose(log)
     listed = tuple(default_policies(log)) if policies is None else check_policies(policies)
-    rounds = int(log.known.sum())
-    number = min(max(ROUNDS // max(rounds, 1), FEWEST_RUNS), MOST_RUNS) if runs is None else positive_int("runs", runs)
+    number = default_runs(log) if runs is None else positive_int("runs", runs)
     falling = all(each.verdict != "rises" for each in diagnosis.arms)
-    gains: list[Gain] = []
-    for clock in _READINGS.get(diagnosis.decay, _EITHER):
-        gains += gains_on(fit(log, clock, falling), listed, number, seed)
+    families = [fit(log, clock, falling) for clock in _READINGS.get(diagnosis.decay, _EITHER)]
+    gains = gains_on(families, listed, number, seed, progress)
     policy, reason = _choice(gains, listed)
     return Advice(log, diagnosis, tuple(gains), policy, reason, number)
+
+
+def default_runs(log: Log) -> int:
+    """Return the number of problems that each policy plays under each reading."""
+    return min(max(ROUNDS // max(int(log.known.sum()), 1), FEWEST_RUNS), MOST_RUNS)
 
 
 def default_policies(log: Log) -> list[Policy]:
@@ -189,18 +201,23 @@ def default_policies(log: Log) -> list[Policy]:
     return [*windows, UCB1(sigma="estimate"), thompson, Uniform()]
 
 
-def gains_on(family: FittedFamily, policies: Sequence[Policy], runs: int, seed: int) -> list[Gain]:
-    """Return the gains of policies on the problems of a family.
+def gains_on(
+    families: Sequence[FittedFamily], policies: Sequence[Policy], runs: int, seed: int, progress: bool | None = None
+) -> list[Gain]:
+    """Return the gains of policies on the problems of families, family by family."""
+    played = [Simulation(policies, family, runs=runs, seed=seed, checkpoints=[]) for family in families]
+    results = simulate_all(played, progress=progress)
+    return [gain for family, result in zip(families, results, strict=True) for gain in _gains(family, result)]
 
-    The reward of a game is the reward of the reference less the regret, in the same problem.
-    """
-    result = simulate(policies, family, runs=runs, seed=seed, checkpoints=[], progress=False)
-    reference = family.reference or OPTIMAL
-    draws = FamilyDraws(family, family.problem(0, seed), family_key(seed), result.checkpoints, reference)
+
+def _gains(family: FittedFamily, result: Result) -> list[Gain]:
+    """Return the gains of policies: the reward of a game is that of the reference less the regret, in the same problem."""
+    runs, seed = result.runs, result.seed
+    draws = FamilyDraws(family, family.problem(0, seed), family_key(seed), result.checkpoints, family.reference or OPTIMAL)
     optimum = np.concatenate([draws.tables(k, min(_AT_ONCE, runs - k))[1][:, -1] for k in range(0, runs, _AT_ONCE)])
     log_rewards = np.array([family.log_reward(run, seed) for run in range(runs)])
     found = []
-    for k, policy in enumerate(policies):
+    for k, policy in enumerate(result.policies):
         rewards = optimum - result.regret[k, :, -1]
         found.append(Gain(policy, family.clock, _interval(rewards), _relative(rewards, log_rewards)))
     return found

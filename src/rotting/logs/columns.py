@@ -100,9 +100,13 @@ def times(column: Any, name: str) -> tuple[Floats, bool]:
 
 
 def available(column: Any, name: str) -> list[frozenset[Hashable]]:
-    """Return a column of lists of arms; in text, a list is written in JSON."""
+    """Return a column of lists of arms; in text, a list is written in JSON. Rows with the same text share one set."""
     found = []
+    texts: dict[str, frozenset[Hashable]] = {}
     for row, value in enumerate(to_list(name, column)):
+        if isinstance(value, str) and value in texts:
+            found.append(texts[value])
+            continue
         listed = value
         if isinstance(value, str):
             try:
@@ -110,8 +114,12 @@ def available(column: Any, name: str) -> list[frozenset[Hashable]]:
             except json.JSONDecodeError:
                 listed = None
         if not isinstance(listed, Sequence | set | frozenset | np.ndarray) or isinstance(listed, str):
+            listed = None
+        if listed is None or not all(isinstance(each, Hashable) for each in listed):
             raise InvalidTypeError(name, 'be a list of arms, in text such as ["a", "b"]', value, where=place(row, name))
         found.append(frozenset(listed))
+        if isinstance(value, str):
+            texts[value] = found[-1]
     return found
 
 

@@ -1,11 +1,13 @@
 """What a log holds, and what can and cannot be learned from it."""
 
+import math
 from datetime import UTC, datetime
 
 import numpy as np
 
 from rotting.display.tables import Column, FormattedTable
 from rotting.logs.clocks import FEWEST_UNITS, entanglement
+from rotting.logs.fixed_choices import fixed_choices
 from rotting.logs.log import Log
 from rotting.logs.trends import FEWEST
 
@@ -53,8 +55,33 @@ def _lessons(log: Log) -> list[str]:
             f"zeros into the log first."
         )
     if log.available is not None:
-        found.append("Not every arm was always available; replays let policies choose among all arms.")
+        partly = sum(not each.issuperset(log.arms) for each in log.available)
+        if partly:
+            found.append(
+                f"Not all arms were available in {partly / len(log):.1%} of the rows. Replays let policies choose among all "
+                "of them."
+            )
+    if log.propensity is not None:
+        found.append(_about_propensities(log))
     return found
+
+
+def _about_propensities(log: Log) -> str:
+    """Return whether the propensities can be right, and what can be learned from them."""
+    choices = fixed_choices(log)
+    wrong = [each for each in choices if math.isnan(each.value.mean)]
+    if not choices:
+        return "Propensities: too few are known to use them."
+    if wrong:
+        first = wrong[0]
+        name = "a random arm" if first.arm is None else f"arm {first.arm!r}"
+        return (
+            f"Propensities: those of {name} cannot be right, or it could not be chosen in every row: 1 / propensity averages "
+            f"{first.weight:.2g} over the rows, with 0 where the log shows another arm, instead of 1."
+        )
+    return (
+        "Propensities: they agree with the choices, so they tell what each arm, or a random one, pays (Replay.fixed_choices)."
+    )
 
 
 def _range(counts: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> str:

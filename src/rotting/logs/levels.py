@@ -6,7 +6,7 @@ drawn (Carter and Kohn 1994; Fruehwirth-Schnatter 1994). This distribution depen
 of the log stopped pulling an arm. A bootstrap of the rewards would copy the bad luck after which a policy leaves an arm.
 
 After the last reward of an arm there is no information. From there on its level lies between two extremes: it stays, or it
-keeps falling at its recent rate. A number that is drawn once in each run decides between them, for all arms together.
+keeps falling at its recent rate. `share_of_fall` decides between them, once in each run.
 """
 
 from typing import NamedTuple
@@ -17,16 +17,24 @@ from rotting.common.arrays import Floats, Ints
 from rotting.kernels.elementary import exps, logs, powers
 from rotting.problems.variates import normals
 
-MOST_CELLS = 40
-FEWEST = 5  # rewards of each arm in each cell, on average
-STEPS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # of the walk, in units of the spread of all levels
-_POOLED = 20  # rewards at which the variance of an arm counts as much as that of all arms
-_SIGNAL = 0.05  # the least share of the variance of cell means that levels are taken to have
-_EXPECTATIONS = 20  # steps of the estimate of how common each step of the walk is
-_UNKNOWN = 5  # arms of which all steps are equally likely, added to those of the log
+# docs/log-intervals.md measures with these values how often the intervals of a fit hold the truth.
+MOST_CELLS = 40  # a fall is found to within 1/40 of the clock
+FEWEST = 5  # rewards of each arm in each cell, on average: the standard error of a cell is below half of that of a reward
+# The step of the walk from cell to cell, in units of the spread of all levels. Over 40 cells a step of 0.02 leads 0.13 away,
+# one of 0.2 more than 1, and one of 0.8 leaves nothing of a level after two cells. Likelihoods hardly tell steps closer than
+# a factor of 2 apart.
+STEPS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+# Rewards at which the variance of an arm counts as much as that of all arms. From 20 differences of successive rewards it is
+# known to within 40 % (von Neumann 1941: the variance of the estimate is about 3 sigma^4 / n), about as far as arms differ.
+_POOLED = 20
+_SIGNAL = 0.05  # the least share of the variance of cell means that is left to the levels, so that they are never all alike
+_EXPECTATIONS = 20  # steps of the estimate of how common each step of the walk is; more change no chance by 0.001
+_UNKNOWN = 5  # arms of which all steps are equally likely, added to those of the log: few arms do not rule out any step
 _OWN = 4  # cells with rewards at which the recent rate of an arm counts as much as that of all arms
-_ENDS = 0.3  # the share of runs in which levels stay, and of those in which they keep falling
-_STEEPEST = 8.0  # the most that the spacing of cells grows: cell g of G starts at (g / G)**8 of the clock
+# The share of runs in which levels stay, and of those in which they keep falling: 12 of 40 runs each, so that both extremes
+# reach the ends of an interval, also together with other unknowns.
+_ENDS = 0.3
+_STEEPEST = 8.0  # cell g of G starts at (g / G)**8 of the clock at most: half of the cells lie within 1/256 of it
 
 
 class Cells(NamedTuple):
@@ -96,23 +104,11 @@ class Levels(NamedTuple):
 
 def levels_of(cells: Cells) -> Levels:
     """Return the distribution of the levels, given the rewards of the cells."""
-    n, y = cells.counts, cells.means
-    per_arm = np.maximum(n.sum(axis=0), 1)
-    arms = (n * y).sum(axis=0) / per_arm
-    seen = n.sum(axis=0) > 0
-    total = _total(n.sum(axis=0))
-    grand = _total((n * y).sum(axis=0)) / total
-    spread = _total((n * (y - grand) ** 2).sum(axis=0))
-    noise = _total(np.where(n > 0, cells.variances, 0.0).sum(axis=0))
-    # One standard error of the noise more than what is left without it: levels that are taken to be alike are too certain.
-    left = spread - noise * (1 - (2 / max(float((n > 0).sum()), 1.0)) ** 0.5)
-    signal = max(left, _SIGNAL * spread) / total
-    number = max(int(seen.sum()), 1)
-    centre = _total(np.where(seen, arms, 0.0)) / number
-    between = _total(np.where(seen, (arms - centre) ** 2, 0.0)) / (number - 1) if number > 1 else 10 * signal
-    steps = np.array(STEPS)[:, None] ** 2 * signal
+    n, y, prior = cells.counts, cells.means, _prior(cells)
+    steps = np.array(STEPS)[:, None] ** 2 * prior.signal
     shape = steps.size, y.shape[1]
-    mean, variance, likelihood = np.full(shape, centre), np.full(shape, between + signal), np.zeros(shape)
+    mean, variance = np.full(shape, prior.centre), np.full(shape, prior.between + prior.signal)
+    likelihood = np.zeros(shape)
     means, variances = np.empty((len(y), *shape)), np.empty((len(y), *shape))
     for g in range(len(y)):
         if g:
@@ -127,6 +123,32 @@ def levels_of(cells: Cells) -> Levels:
             mean, variance = mean + gain * surprise, variance * (1 - gain)
         means[g], variances[g] = mean, variance
     return Levels(cells, means, variances, steps, _chances(likelihood))
+
+
+class _Prior(NamedTuple):
+    """What is known of an arm before its rewards: the first level is normal around `centre`."""
+
+    centre: float  # the mean of the levels of all arms
+    between: float  # the variance between arms
+    signal: float  # the variance of all levels, of all arms and cells
+
+
+def _prior(cells: Cells) -> _Prior:
+    n, y = cells.counts, cells.means
+    arms = (n * y).sum(axis=0) / np.maximum(n.sum(axis=0), 1)
+    seen = n.sum(axis=0) > 0
+    total = _total(n.sum(axis=0))
+    grand = _total((n * y).sum(axis=0)) / total
+    spread = _total((n * (y - grand) ** 2).sum(axis=0))
+    noise = _total(np.where(n > 0, cells.variances, 0.0).sum(axis=0))
+    # The spread of cell means is that of the levels plus that of the noise, a chi-squared variable with a degree of freedom for
+    # each cell. One standard error of it is left to the levels: levels that are taken to be alike would be too certain.
+    left = spread - noise * (1 - (2 / max(float((n > 0).sum()), 1.0)) ** 0.5)
+    signal = max(left, _SIGNAL * spread) / total
+    number = max(int(seen.sum()), 1)
+    centre = _total(np.where(seen, arms, 0.0)) / number
+    between = _total(np.where(seen, (arms - centre) ** 2, 0.0)) / (number - 1) if number > 1 else 10 * signal
+    return _Prior(centre, between, signal)
 
 
 def _chances(likelihood: Floats) -> Floats:
@@ -152,7 +174,7 @@ def draw_levels(levels: Levels, rng: np.random.Generator, lowest: float, highest
         falling: whether no curve may rise.
     """
     drawn = _walk(levels, rng)
-    _go_on(drawn, levels.cells, float(rng.random()), relative=lowest >= 0)
+    _go_on(drawn, levels.cells, share_of_fall(float(rng.random())), relative=lowest >= 0)
     curves = np.ascontiguousarray(np.clip(drawn, lowest, highest).T)
     return falling_curves(curves, levels.cells.counts.T + 1) if falling else curves
 
@@ -205,9 +227,23 @@ def _walk(levels: Levels, rng: np.random.Generator) -> Floats:
     return drawn
 
 
-def _go_on(drawn: Floats, cells: Cells, place: float, *, relative: bool) -> None:
-    """Let the levels [cell, arm] after the last reward of each arm stay or fall; `place` in [0, 1] decides how much."""
-    share = min(max((place - _ENDS) / (1 - 2 * _ENDS), 0.0), 1.0)
+def share_of_fall(place: float) -> float:
+    """Return the share of its recent fall that an arm repeats after its last reward: 0 if it stays, 1 if it keeps falling.
+
+    The log says nothing about these levels, so both extremes are common. All arms of a run have the same share.
+
+    Args:
+        place: a number that is drawn evenly between 0 and 1, once in each run.
+
+    Example:
+        >>> [share_of_fall(place) for place in (0.2, 0.5, 0.8)]
+        [0.0, 0.5, 1.0]
+    """
+    return min(max((place - _ENDS) / (1 - 2 * _ENDS), 0.0), 1.0)
+
+
+def _go_on(drawn: Floats, cells: Cells, share: float, *, relative: bool) -> None:
+    """Let the levels [cell, arm] after the last reward of each arm repeat this share of its recent fall."""
     size, n_arms = drawn.shape
     seen = cells.counts > 0
     first, last = np.argmax(seen, axis=0), size - 1 - np.argmax(seen[::-1], axis=0)

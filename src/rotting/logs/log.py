@@ -1,6 +1,6 @@
 """`Log`: the decisions of the past, in their order, with what each of them paid."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -89,8 +89,10 @@ class Log:
         if paused is not None:
             pauses = reading.paused(reading.select(columns, "paused", paused), paused, arms.names)
         rounds = np.array(columns["round"], np.int64) if is_log and "round" in columns else np.arange(1, rewards.size + 1)
-        for column, size in ((arm, arms.which.size), (unit, units.which.size), (time, times.size)):
-            if size != rewards.size:
+        filled: list[tuple[str | None, Sized | None]] = [(arm, arms.which), (unit, units.which), (time, times)]
+        filled += [(propensity, chances), (available, choices), (paused, pauses)]
+        for column, values in filled:
+            if values is not None and (size := len(values)) != rewards.size:
                 got = f"{rewards.size} in {reward!r}, {size} in {column!r}"
                 raise InvalidValueError("columns", "have the same length", size, got=got)
         if choices is not None:

@@ -1,12 +1,14 @@
 """`replay`: what other policies would have earned on the rewards that are in a log, as far as they reach."""
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
 from rotting.common.html_parts import block
+from rotting.common.progress import Progress
 from rotting.common.rules import nonnegative_int
 from rotting.common.statistics import t_critical
 from rotting.display.tables import Column, FormattedTable
@@ -15,8 +17,9 @@ from rotting.live.bandit_state import check_learner
 from rotting.live.reward_rule import RewardRule
 from rotting.logs.buckets import Buckets, EmptyBucket, buckets_of, draw_queues
 from rotting.logs.diagnosis import diagnose
+from rotting.logs.fixed_choices import FixedChoice, fixed_choices, fixed_table
 from rotting.logs.log import Log
-from rotting.logs.stacks import StackGame, Stacks, play_stacks, stacks_of
+from rotting.logs.stacks import StackGame, Stacks, play_stacks, stack_loop, stacks_of
 from rotting.policy import Policy, check_policies
 
 DRAWS = 20
@@ -36,7 +39,7 @@ class PolicyReplay:
         log_reward: what the log earned in as many rounds.
         ran_out: the arm that the policy asked for when the log had no more of its rewards; None if every round was answered.
         choices: the arms that the policy chose in these rounds.
-        low: a lower bound of the reward in all rounds of the log, along every clock that the log allows; NaN without one.
+        low: a lower bound of the mean reward in all rounds of the log, along every clock that the log allows; NaN without one.
         high: an upper bound; NaN if there is none.
         why: why a bound is missing; empty if both are there.
     """
@@ -100,6 +103,15 @@ class Replay:
         """The arms that were chosen."""
         return [each.choices for each in self.policies]
 
+    @property
+    def fixed_choices(self) -> tuple[FixedChoice, ...]:
+        """What each arm, and an arm at random, would have earned in every round; empty if the log has no propensities."""
+        return fixed_choices(self.log)
+
+    def fixed_table(self) -> FormattedTable:
+        """Return the fixed choices as a table for people."""
+        return fixed_table(self.fixed_choices)
+
     def __repr__(self) -> str:
         rounds = int(self.log.known.sum())
         return f"Replay({rounds:,} rounds, {', '.join(f'{each.policy.label}: {each.steps:,}' for each in self.policies)})"
@@ -136,7 +148,7 @@ class Replay:
         return block(repr(self), self.table()._repr_html_(), note="")
 
 
-def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0) -> Replay:
+def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0, progress: bool | None = None) -> Replay:
     """Return what policies would have earned on the rewards that are in a log, as far as they reach.
 
     A policy gets the rewards of each arm in the order in which the log has them. If arms wear out with their pulls, or not at
@@ -144,15 +156,18 @@ def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0) -> Repl
     reward that the log does not have. It does not matter which policy wrote the log. With units, a round serves the unit that
     it served in the log, and every unit has its own rewards. Rows without a reward are left out.
 
-    The bounds are for the rewards in all rounds of the log. They hold if no arm rises, whichever way the log allows arms to
-    wear out: with pulls, an arm pays no more later than its last rewards say; with time, the policy plays games on rewards that
-    are drawn from the same arm and the same time. If the log has no rewards of an arm for some time, there are no such games
-    and no bounds.
+    The bounds are for what the policy earns in all rounds of the log, on average over logs like this one. They hold if no arm
+    rises, whichever way the log allows arms to wear out: with pulls, an arm pays no more later than its last rewards say; with
+    time, the policy plays games on rewards that are drawn from the same arm and the same time. If the log has no rewards of an
+    arm for some time, there are no such games and no bounds. docs/log-intervals.md shows how often the bounds hold.
+
+    If the log has propensities, `fixed_choices` of the result says what one arm, or an arm at random, would have earned.
 
     Args:
         log: the log.
         policies: one policy or several.
         seed: the seed of the policies' own randomness.
+        progress: show a progress bar; by default on a terminal and in a notebook.
 
     Example:
         >>> import rotting
@@ -161,6 +176,20 @@ def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0) -> Repl
         >>> found.steps, found.reward, found.ran_out, found.choices
         ([4], [2.5], ['a'], [('a', 'b', 'a', 'a')])
     """
+    listed = check_replay(log, policies)
+    seed = nonnegative_int("seed", seed)
+    decay = diagnose(log).decay
+    stacks, buckets = stacks_of(log), buckets_of(log)
+    found = []
+    with Progress(len(listed), "replays", show=progress) as bar:
+        for policy in listed:
+            found.append(_replay(log, policy, stacks, buckets, decay, seed))
+            bar.advance()
+    return Replay(log, found)
+
+
+def check_replay(log: Log, policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
+    """Return the policies; what cannot be replayed on the log is refused."""
     if not isinstance(log, Log):
         raise InvalidTypeError("log", "be a Log", log)
     listed = check_policies(policies)
@@ -175,16 +204,15 @@ def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0) -> Repl
         if policy.max_rounds is not None and policy.max_rounds < known.size:
             rule_text = f"be tuned to at least the {known.size} rounds of the log"
             raise InvalidValueError("policy", rule_text, policy, hint="; rotting.doubling(policy) plays without a horizon")
-    seed = nonnegative_int("seed", seed)
-    decay = diagnose(log).decay
-    stacks, buckets = stacks_of(log), buckets_of(log)
-    return Replay(log, [_replay(log, policy, stacks, buckets, decay, seed) for policy in listed])
+    return listed
 
 
 def _replay(log: Log, policy: Policy, stacks: Stacks, buckets: Buckets | EmptyBucket, decay: str, seed: int) -> PolicyReplay:
-    game = play_stacks(policy, stacks, seed)
+    by_time = decay != "pulls" and isinstance(buckets, Buckets)
+    loop = stack_loop(policy, stacks.units.size * (1 + DRAWS * by_time))
+    game = play_stacks(policy, stacks, seed, loop)
     steps = game.choices.size
-    low, high, why = _bounds_to_the_end(log, policy, stacks, game, buckets, decay, seed)
+    low, high, why = _bounds_to_the_end(log, policy, stacks, game, buckets, decay, seed, loop)
     return PolicyReplay(
         policy,
         steps,
@@ -202,7 +230,14 @@ def _replay(log: Log, policy: Policy, stacks: Stacks, buckets: Buckets | EmptyBu
 
 
 def _bounds_to_the_end(
-    log: Log, policy: Policy, stacks: Stacks, game: StackGame, buckets: Buckets | EmptyBucket, decay: str, seed: int
+    log: Log,
+    policy: Policy,
+    stacks: Stacks,
+    game: StackGame,
+    buckets: Buckets | EmptyBucket,
+    decay: str,
+    seed: int,
+    loop: Callable[..., bool],
 ) -> tuple[float, float, str]:
     """Return bounds of the reward in all rounds under every reading that the log allows, and why one is missing."""
     readings = []
@@ -216,7 +251,7 @@ def _bounds_to_the_end(
                 f"{buckets.bucket + 1} of {buckets.buckets} of its rounds, where it has {buckets.rewards} of its rewards."
             )
             return math.nan, math.nan, why
-        readings.append(_bounds_by_time(policy, buckets, seed))
+        readings.append(_bounds_by_time(policy, buckets, seed, loop))
     low, high = min(each[0] for each in readings), max(each[1] for each in readings)
     if math.isinf(low):
         return math.nan, high, "No lower bounds: rewards can be negative, and arms may fall to any level."
@@ -224,38 +259,51 @@ def _bounds_to_the_end(
 
 
 def _bounds_by_pulls(stacks: Stacks, game: StackGame) -> tuple[float, float]:
-    """Return bounds if arms wear out with their pulls: what was earned so far, and the rest at the present levels at most."""
-    earned, left = float(game.rewards.sum()), stacks.units.size - game.choices.size
-    if left == 0:
-        return earned, earned
-    lowest = float(stacks.rewards.min())
-    if lowest < 0:
-        return -math.inf, earned + left * _highest_level(stacks, game)
-    return earned, earned + left * _highest_level(stacks, game)
+    """Return bounds if arms wear out with their pulls: what was earned so far, and the rest at the present levels at most.
+
+    What was earned is exact for the rewards of the log, whose luck a mean does not have.
+    """
+    earned = float(game.rewards.sum())
+    luck = NormalDist().inv_cdf(1 - _ERROR / 2) * _noise(stacks) * math.sqrt(game.choices.size)
+    if game.ran_out is None:
+        return earned - luck, earned + luck
+    low = earned - luck if float(stacks.rewards.min()) >= 0 else -math.inf
+    return low, earned + luck + _most_to_come(stacks, game)
 
 
-def _highest_level(stacks: Stacks, game: StackGame) -> float:
-    """Return an upper bound of what any arm pays on average from here on: no more than its last rewards, of any number, say."""
-    places = stacks.units[: game.choices.size] * stacks.n_arms + game.choices
-    taken = np.bincount(places, minlength=stacks.starts.size - 1)
-    spread = float(stacks.rewards.std())
+def _noise(stacks: Stacks) -> float:
+    """Return the standard deviation of a reward, from differences of successive rewards of a stack, which share their level."""
+    inside = np.ones(max(stacks.rewards.size - 1, 0), bool)
+    borders = stacks.starts[1:-1]
+    inside[borders[(borders > 0) & (borders < stacks.rewards.size)] - 1] = False
+    steps = np.diff(stacks.rewards)[inside]
+    return math.sqrt(float((steps**2).mean()) / 2) if steps.size else float(stacks.rewards.std())
+
+
+def _most_to_come(stacks: Stacks, game: StackGame) -> float:
+    """Return an upper bound of the mean rewards of all rounds that were not played: each pays the best arm of its unit."""
+    played = game.choices.size
+    taken = np.bincount(stacks.units[:played] * stacks.n_arms + game.choices, minlength=stacks.starts.size - 1)
+    spread, most = float(stacks.rewards.std()), float(stacks.rewards.max())
     level = math.sqrt(2 * math.log(2 * stacks.starts.size * len(_WINDOWS) / _ERROR))
-    highest = -math.inf
+    highest = np.full(taken.size, most)
     for place, n in enumerate(taken):
-        start, end = stacks.starts[place], stacks.starts[place + 1]
-        if end == start:
-            return float(stacks.rewards.max())  # nothing is known about this arm
-        past = stacks.rewards[start : start + max(int(n), 1)]
+        # An arm pays no more than its last rewards, of any number, say. Of an arm without rewards nothing is known.
+        past = stacks.rewards[stacks.starts[place] : min(stacks.starts[place] + max(int(n), 1), stacks.starts[place + 1])]
         bounds = [past[-h:].mean() + level * spread / math.sqrt(h) for h in _WINDOWS if h <= past.size]
-        highest = max(highest, min(bounds, default=float(stacks.rewards.max())))
-    return min(highest, float(stacks.rewards.max()))
+        highest[place] = min([most, *bounds])
+    best = highest.reshape(-1, stacks.n_arms).max(axis=1)
+    return float(best[stacks.units[played:]].sum())
 
 
-def _bounds_by_time(policy: Policy, buckets: Buckets, seed: int) -> tuple[float, float]:
-    """Return an interval if arms wear out with time: games on rewards drawn from the same arm and bucket."""
+def _bounds_by_time(policy: Policy, buckets: Buckets, seed: int, loop: Callable[..., bool]) -> tuple[float, float]:
+    """Return an interval if arms wear out with time: games on rewards drawn from the same arm and bucket.
+
+    It is for one more game, which differs from the mean of these games by its own luck and by theirs.
+    """
     rng = np.random.default_rng([seed, DRAWS])
-    earned = np.array([play_stacks(policy, draw_queues(buckets, rng), seed + k).rewards.sum() for k in range(DRAWS)])
-    half = t_critical(DRAWS - 1) * float(earned.std(ddof=1))
+    earned = np.array([play_stacks(policy, draw_queues(buckets, rng), seed + k, loop).rewards.sum() for k in range(DRAWS)])
+    half = t_critical(DRAWS - 1) * float(earned.std(ddof=1)) * math.sqrt(1 + 1 / DRAWS)
     return float(earned.mean()) - half, float(earned.mean()) + half
 
 

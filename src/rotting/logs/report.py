@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,15 +11,18 @@ import numpy as np
 
 from rotting.common.atomic_files import new_folder
 from rotting.common.machine import machine
+from rotting.common.rules import nonnegative_int
 from rotting.display.figures import Figure, Panel
 from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.logs.advice import Advice, advise, default_policies
+from rotting.logs.advice import Advice, advise, default_policies, default_runs
 from rotting.logs.clocks import FEWEST_UNITS
+from rotting.logs.compile_ahead import compile_ahead
 from rotting.logs.curves import arm_figure
 from rotting.logs.diagnosis import Diagnosis
+from rotting.logs.fit import fit
 from rotting.logs.log import Log
-from rotting.logs.replay import Replay, replay
+from rotting.logs.replay import Replay, check_replay, replay
 from rotting.logs.trends import FEWEST, ArmTrend
 from rotting.policy import Policy
 from rotting.report.about import About, versions
@@ -49,7 +52,7 @@ class Analysis:
 
 
 def analyse(
-    log: Log, policies: Policy | Sequence[Policy] | None = None, seed: int = 0, progress: Callable[[], None] = lambda: None
+    log: Log, policies: Policy | Sequence[Policy] | None = None, seed: int = 0, progress: bool | None = None
 ) -> Analysis:
     """Diagnose a log, and ask what policies would have earned on it.
 
@@ -57,14 +60,14 @@ def analyse(
         log: the log, with at least two arms and rewards that differ.
         policies: the policies to compare; by default those of `rotting.advise`.
         seed: the seed of the policies and of the problems that they play.
-        progress: called after each of the two parts of the work.
+        progress: show progress bars; by default on a terminal and in a notebook.
     """
     _check(log)
-    listed = default_policies(log) if policies is None else policies
-    replayed = replay(log, listed, seed)  # first, since it checks the policies and is quick
-    progress()
-    advice = advise(log, listed, seed=seed)
-    progress()
+    listed = check_replay(log, default_policies(log) if policies is None else policies)
+    nonnegative_int("seed", seed)  # before anything is compiled
+    compile_ahead(listed, fit(log, "pulls"), default_runs(log) * int(log.known.sum()), progress)
+    replayed = replay(log, listed, seed, progress)
+    advice = advise(log, listed, seed=seed, progress=progress)
     return Analysis(log, advice.diagnosis, replayed, advice)
 
 
@@ -259,7 +262,10 @@ def _replayed(found: Replay) -> Findings:
         "recomputed from the log, not estimated, so it has no interval. The bounds are for all rounds, under every reading "
         "that the log allows."
     )
-    return Findings((coverage, meaning), tables={"replay": found.table()})
+    tables = {"replay": found.table()}
+    if found.fixed_choices:
+        tables["fixed"] = found.fixed_table()
+    return Findings((coverage, meaning), tables=tables)
 
 
 def _advised(advice: Advice) -> Findings:

@@ -5,15 +5,17 @@ Let X(i, n) be the reward of the n-th pull of arm i, whenever that pull comes: t
 have played live, decision by decision, until it asks for a reward that the log does not have.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import nonnegative_int
-from rotting.engines.compile import guarded_for
-from rotting.engines.entry_points import EntryPoint
+from rotting.engines.code_cache import is_kept
+from rotting.engines.entry_points import EntryPoint, interpreted
 from rotting.engines.game import is_full, state_is_full
+from rotting.engines.tiers import check_mode
 from rotting.kernels.binding import bind
 from rotting.kernels.nested_state import new_state
 from rotting.kernels.policy_slots import choose, update
@@ -21,6 +23,9 @@ from rotting.kernels.random_numbers import derive_key
 from rotting.live.policy_state import first_capacity, grow
 from rotting.logs.log import Log, positions
 from rotting.policy import Policy
+
+FEW_ROUNDS = 50_000
+"""Rounds that take about as long interpreted, at 60 to 200 us each, as compiling the loop."""
 
 
 class Stacks(NamedTuple):
@@ -81,21 +86,43 @@ def play_rounds(
     return False
 
 
-def play_stacks(policy: Policy, stacks: Stacks, seed: int) -> StackGame:
-    """Let a policy play the rounds of a log on its stacks, as `Bandit(policy, arms, seed)` would play them live."""
+def stack_entry(policy: Policy) -> EntryPoint:
+    """Return the loop of a policy on stacks as it is called."""
+    slots = {choose: policy.kernel.choose, update: policy.kernel.update}
+    loop = bind(play_rounds, slots if policy.kernel.enlarge is None else {**slots, is_full: state_is_full})
+    numbers, rewards = np.zeros(1, np.int64), np.zeros(1)
+    rest = (1, numbers, numbers, numbers, rewards, numbers, numbers, numbers)
+    return EntryPoint(loop, policy, (policy.params, new_state(policy, 1, 1), *rest))
+
+
+def stack_loop(policy: Policy, rounds: int) -> Callable[..., bool]:
+    """Return the loop of a policy: interpreted if it is not compiled yet and few rounds are to be played, else machine code."""
+    entry, mode = stack_entry(policy), check_mode("auto")
+    few = rounds < FEW_ROUNDS and entry.is_own_work and not is_kept(entry.key)
+    if mode == "never" or (mode == "auto" and few):
+        return interpreted(entry)
+    from rotting.engines.compile import guarded_for  # noqa: PLC0415 - imports Numba
+
+    return guarded_for(entry)
+
+
+def play_stacks(policy: Policy, stacks: Stacks, seed: int, loop: Callable[..., bool] | None = None) -> StackGame:
+    """Let a policy play the rounds of a log on its stacks, as `Bandit(policy, arms, seed)` would play them live.
+
+    `loop` is what `stack_loop` returns; several games can share it.
+    """
     rounds, n_arms = stacks.units.size, stacks.n_arms
     capacity = first_capacity(policy, n_arms, rounds)
     state = new_state(policy, n_arms, capacity)
-    slots = {choose: policy.kernel.choose, update: policy.kernel.update}
-    loop = bind(play_rounds, slots if policy.kernel.enlarge is None else {**slots, is_full: state_is_full})
     key, arms = derive_key(nonnegative_int("seed", seed), "policy"), np.arange(n_arms)
     taken, choices, progress = np.zeros(stacks.starts.size - 1, np.int64), np.zeros(rounds, np.int64), np.zeros(2, np.int64)
     rest = (key, arms, stacks.units, stacks.starts, stacks.rewards, taken, choices, progress)
-    play = guarded_for(EntryPoint(loop, policy, (policy.params, state, *rest)))
-    while play(policy.params, state, *rest):
-        state.full[0] = 0
-        capacity *= 2
-        state = grow(policy, state, n_arms, capacity)
+    play = loop or stack_loop(policy, rounds)
+    with np.errstate(all="ignore"):  # as machine code, which does not warn
+        while play(policy.params, state, *rest):
+            state.full[0] = 0
+            capacity *= 2
+            state = grow(policy, state, n_arms, capacity)
     played, begun = int(progress[0]), bool(progress[1])
     chosen = choices[:played]
     places = stacks.units[:played] * n_arms + chosen
