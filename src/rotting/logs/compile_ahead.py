@@ -12,7 +12,7 @@ from functools import partial
 
 from rotting.common.progress import Progress
 from rotting.engines.background_compiler import Job, submit
-from rotting.engines.code_cache import is_kept
+from rotting.engines.code_cache import is_cached
 from rotting.engines.game_start import loop_entry
 from rotting.engines.tiers import check_mode, pickled
 from rotting.logs.fit import FittedFamily
@@ -37,7 +37,7 @@ def compile_ahead(policies: Sequence[Policy], family: FittedFamily, rounds: int,
         return
     games, _ = plan(Simulation(policies, family, runs=1, checkpoints=[])).games()
     missing = deque(
-        game.policy for game in games if not (is_kept(loop_entry(game).key) and is_kept(stack_entry(game.policy).key))
+        game.policy for game in games if not (is_cached(loop_entry(game).key) and is_cached(stack_entry(game.policy).key))
     )
     of, job = len(missing), None
     with Progress(of, "compiling", show=progress if missing else False) as bar:

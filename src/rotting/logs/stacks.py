@@ -12,7 +12,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import nonnegative_int
-from rotting.engines.code_cache import is_kept
+from rotting.engines.code_cache import is_cached
 from rotting.engines.entry_points import EntryPoint, interpreted
 from rotting.engines.game import is_full, state_is_full
 from rotting.engines.tiers import check_mode
@@ -98,7 +98,7 @@ def stack_entry(policy: Policy) -> EntryPoint:
 def stack_loop(policy: Policy, rounds: int) -> Callable[..., bool]:
     """Return the loop of a policy: interpreted if it is not compiled yet and few rounds are to be played, else machine code."""
     entry, mode = stack_entry(policy), check_mode("auto")
-    few = rounds < FEW_ROUNDS and entry.is_own_work and not is_kept(entry.key)
+    few = rounds < FEW_ROUNDS and entry.is_own_work and not is_cached(entry.key)
     if mode == "never" or (mode == "auto" and few):
         return interpreted(entry)
     from rotting.engines.compile import guarded_for  # noqa: PLC0415 - imports Numba
