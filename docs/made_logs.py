@@ -97,7 +97,7 @@ class World:
         n_arms = self.base.size
         if logger == "uniform":
             arm = rng.integers(0, n_arms, self.rounds)
-            reward = _pay(self.rewards, self.means(arm, unit), rng)
+            reward = pay_all(self.rewards, self.means(arm, unit), rng)
         else:
             arm, reward = self._play(logger, unit, rng, seed)
         return Log({"arm": arm, "reward": reward, "unit": unit}, unit="unit")
@@ -116,7 +116,7 @@ class World:
             paused.append(bandit.paused)
             arm = arms[t] = bandit.pull()
             mean = self.base[arm] * self.units[0] * self.pulls[arm, own[arm]] * self.time[arm, t]
-            rewards[t] = _pay(self.rewards, mean, rng)
+            rewards[t] = pay_all(self.rewards, mean, rng)
             bandit.update(int(arm), rewards[t])
             own[arm] += 1
         return Log({"arm": arms, "reward": rewards, "paused": paused}, paused="paused")
@@ -130,7 +130,7 @@ class World:
         for t, slots in enumerate(paused):
             draws[t, list(slots)] -= 1.0
         arms = np.where(np.arange(self.rounds) < n_arms, np.arange(self.rounds), draws.argmax(axis=1))
-        rewards = _pay(self.rewards, self.means(arms, np.zeros_like(arms)), rng)
+        rewards = pay_all(self.rewards, self.means(arms, np.zeros_like(arms)), rng)
         return Log({"arm": arms, "reward": rewards, "paused": paused}, paused="paused")
 
     def _play(self, logger: str, unit: Ints, rng: np.random.Generator, seed: int) -> tuple[Ints, Floats]:
@@ -267,7 +267,7 @@ def _policy(logger: str, rewards: str) -> rotting.Policy:
     return rotting.ThompsonSampling("gaussian", sigma=1.0 if rewards == "Gaussian" else 2.0)
 
 
-def _pay(rewards: str, means: Floats, rng: np.random.Generator) -> Floats:
+def pay_all(rewards: str, means: Floats, rng: np.random.Generator) -> Floats:
     """Return rewards with these means."""
     if rewards == "clicks":
         return np.asarray(rng.random(np.shape(means)) < means, np.float64)
