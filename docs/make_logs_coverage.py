@@ -32,6 +32,8 @@ LOGS, ROUNDS, RUNS, SEED = 20, 3_000, 40, 1_000
 POLICIES = (rotting.RAWUCB(sigma="estimate"), rotting.UCB1(sigma="estimate"))
 WORLD_RUNS = 40  # of the games in the world itself
 WORLD_SEED = 1
+UNITS = 10
+REPLAY, REPLAY_ONE = "replay, ten units", "replay, one unit"
 CLOCKS = {"none": "pulls", "pulls": "pulls", "time": "time", "both": "both"}
 Counts = Mapping[str, int]
 
@@ -64,18 +66,24 @@ def true_rewards(world: World) -> Floats:
     return np.asarray(best - result.regret[:, :, -1].mean(axis=1))
 
 
+def count_replay(world: World, log: Log, truth: Floats) -> Counter[str]:
+    """Return how many bounds of the replays of one log hold the truth, are missing, or lie below or above it."""
+    what = REPLAY if len(world.units) > 1 else REPLAY_ONE
+    return Counter(
+        f"{what}: {_side(_bounds(each), float(true))}" for each, true in zip(replay(log, POLICIES), truth, strict=True)
+    )
+
+
 def count(world: World, log: Log, runs: int = RUNS) -> Counter[str]:
-    """Return how many intervals of one log hold the truth, are missing, or lie below or above it."""
+    """Return how many bounds and intervals of one log hold the truth, are missing, or lie below or above it."""
     truth, logged = true_rewards(world), float(world.log_means(log).sum())
     clock = CLOCKS[world.truth]
-    replayed = replay(log, POLICIES)
+    counts = count_replay(world, log, truth)
     advice = advise(log, POLICIES, runs)
     own = [each for each in advice.gains if each.clock == clock] or gains_on([fit(log, clock)], POLICIES, advice.runs, 0)
-    counts: Counter[str] = Counter()
     for k, policy in enumerate(POLICIES):
         gain = 100 * (float(truth[k]) / logged - 1)
         counts["all"] += 1
-        counts[f"replay: {_side(_bounds(replayed[k]), float(truth[k]))}"] += 1
         counts[f"fit: {_side(own[k].reward[1:], float(truth[k]))}"] += 1
         counts[f"advise: {_side(_ends([each for each in advice.gains if each.policy == policy]), gain)}"] += 1
         counts["advised"] += advice.policy == policy
@@ -115,25 +123,39 @@ def measure(logs: int, rounds: int = ROUNDS, first_seed: int = SEED) -> Iterator
     with Progress(logs * len(found), "logs", show=True) as bar:
         for seed in range(first_seed, first_seed + logs):
             for cell in cells():
-                world = make_world(seed, cell.truth, cell.rewards, rounds)
+                world, alone = (make_world(seed, cell.truth, cell.rewards, rounds, n_units=n) for n in (UNITS, 1))
                 found[cell.key()] += count(world, world.log(cell.logger, seed))
+                found[cell.key()] += count_replay(alone, alone.log(cell.logger, seed), true_rewards(alone))
                 bar.advance()
             yield {key: dict(sorted(counts.items())) for key, counts in found.items()}
 
 
 def _share(counts: Counts, what: str) -> str:
     """Return the share of the stated intervals that hold the truth, and what share is stated if it is not all."""
-    stated = counts["all"] - counts.get(f"{what}: none", 0)
+    held, *missed = (counts.get(f"{what}: {side}", 0) for side in ("holds", "above", "below"))
+    stated = held + sum(missed)
+    total = stated + counts.get(f"{what}: none", 0)
     if not stated:
         return "none"
-    held = f"{counts.get(f'{what}: holds', 0) / stated:.0%}"
-    return held if stated == counts["all"] else f"{held} (of {stated / counts['all']:.0%})"
+    return f"{held / stated:.0%}" if stated == total else f"{held / stated:.0%} (of {stated / total:.0%})"
+
+
+def _size(figures: Mapping[str, Counts]) -> str:
+    """Return how many logs there are, and what that leaves open."""
+    logs = [each["all"] // len(POLICIES) for each in figures.values()]
+    least, most, total = min(logs), max(logs), sum(logs)
+    each = f"{least}" if least == most else f"{least} to {most}"
+    margin = 100 * 1.96 * (0.95 * 0.05 / (total / len(TRUTHS) / len(LOGGERS))) ** 0.5
+    return (
+        f"Each truth, logger and kind of rewards has {each} logs, {total} in all. The two policies share a log: a share of\n"
+        f'95 % in the column "together" has a margin of {margin:.0f} percentage points.'
+    )
 
 
 def pages(figures: Mapping[str, Counts]) -> dict[str, str]:
-    """Return the tables by the names of their marks."""
-    parts = {}
-    for what in ("replay", "fit", "advise"):
+    """Return the tables, and how many logs they rest on, by the names of their marks."""
+    parts = {"size": _size(figures)}
+    for what in (REPLAY, REPLAY_ONE, "fit", "advise"):
         rows = []
         for truth in TRUTHS:
             for logger in LOGGERS:

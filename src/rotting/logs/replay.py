@@ -159,7 +159,8 @@ def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0, progres
     The bounds are for what the policy earns in all rounds of the log, on average over logs like this one. They hold if no arm
     rises, whichever way the log allows arms to wear out: with pulls, an arm pays no more later than its last rewards say; with
     time, the policy plays games on rewards that are drawn from the same arm and the same time. If the log has no rewards of an
-    arm for some time, there are no such games and no bounds. docs/log-intervals.md shows how often the bounds hold.
+    arm for some time, there are no such games and no bounds; if time alone wears arms out, there is an upper bound only, since
+    a policy can learn the luck that such games share with the log. docs/log-intervals.md shows how often the bounds hold.
 
     If the log has propensities, `fixed_choices` of the result says what one arm, or an arm at random, would have earned.
 
@@ -253,6 +254,8 @@ def _bounds_to_the_end(
             return math.nan, math.nan, why
         readings.append(_bounds_by_time(policy, buckets, seed, loop))
     low, high = min(each[0] for each in readings), max(each[1] for each in readings)
+    if decay == "time":
+        return math.nan, high, "No lower bounds: games on rewards that are drawn from those of the log share its luck."
     if math.isinf(low):
         return math.nan, high, "No lower bounds: rewards can be negative, and arms may fall to any level."
     return low, high, ""
