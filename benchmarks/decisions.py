@@ -15,6 +15,7 @@ from rotting.common.rules import LARGEST
 
 MANY = 100_000
 _MASKED = 1_000
+_ROUNDS = 1 << 20  # of a bare bandit, whose state does not grow
 _SAVED = (10, 1_000)  # arms
 
 
@@ -27,6 +28,7 @@ class _Before:
     def __init__(self, policy: rotting.Policy, n_arms: int) -> None:
         bandit = rotting.Bandit(policy, arms=range(n_arms))
         learner = bandit._state.learner
+        learner.make_room(_ROUNDS)
         self._functions, self._policy, self._state = learner._functions, policy, learner.state
         self._may_be_full, self._is_own, self._weighs = learner._may_be_full, learner.is_trusted, learner.uses_propensity
         self._key, self._slots, self._slot_of = bandit._state.key, bandit._state.arms.slots, bandit._state.arms.active

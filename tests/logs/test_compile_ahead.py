@@ -15,7 +15,7 @@ from rotting.logs.log import Log
 LOG = Log({"arm": ["a", "b"] * 20, "reward": [1.0, 0.0] * 20})
 SCRIPT = """
 import rotting
-from rotting.engines.code_cache import is_kept
+from rotting.engines.code_cache import is_cached
 from rotting.engines.game_start import loop_entry
 from rotting.logs.compile_ahead import ROUNDS, compile_ahead
 from rotting.logs.fit import fit
@@ -28,7 +28,7 @@ if __name__ == "__main__":
     family = fit(Log({"arm": ["a", "b"] * 20, "reward": [1.0, 0.0] * 20}), "pulls")
     compile_ahead(policies, family, ROUNDS, progress=True)
     games, _ = plan(Simulation(policies, family, runs=1, checkpoints=[])).games()
-    print([is_kept(loop_entry(game).key) and is_kept(stack_entry(game.policy).key) for game in games])
+    print([is_cached(loop_entry(game).key) and is_cached(stack_entry(game.policy).key) for game in games])
     compile_ahead(policies, family, ROUNDS, progress=True)  # there is nothing to compile
 """
 

@@ -49,9 +49,9 @@ def fixed_choices(log: Log) -> tuple[FixedChoice, ...]:
     """Return the value of each arm and of a random arm; nothing without propensities.
 
     Example:
-        >>> columns = {"arm": ["a", "b"] * 50, "reward": [1.0, 0.0] * 50, "p": [0.5] * 100}
+        >>> columns = {"arm": ["a", "b"] * 50, "reward": [1.0, 0.5] * 50, "p": [0.5] * 100}
         >>> [(each.arm, round(each.value.mean, 2)) for each in fixed_choices(Log(columns, propensity="p"))]
-        [('a', 1.0), ('b', -0.0), (None, 0.5)]
+        [('a', 1.0), ('b', 0.49), (None, 0.75)]
     """
     if log.propensity is None:
         return ()
