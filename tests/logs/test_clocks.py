@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rotting.logs.clocks import compare_clocks, entanglement
+from rotting.logs.clocks import compare_clocks, effective_rewards, entanglement
 from rotting.logs.log import Log
 
 UNITS = 12
@@ -53,6 +53,20 @@ def test_the_scale_of_rewards_does_not_matter() -> None:
     assert np.allclose(list(small.probabilities.values()), list(large.probabilities.values()), atol=1e-6)
 
 
+@pytest.mark.parametrize("level", [1e9, 1e12, -1e9])
+def test_noise_around_a_level_far_from_zero_is_no_wear(level: float) -> None:
+    log = made_log("", seed=2, rows=600)
+    reward = level + np.random.default_rng(2).normal(size=len(log))
+    found = compare_clocks(Log({"arm": log.arm, "reward": reward, "u": log.unit}, unit="u"))
+    assert max(found.probabilities, key=found.probabilities.__getitem__) == "none"
+
+
+def test_rewards_whose_squares_are_too_small_for_a_number_are_compared() -> None:
+    log = made_log("pulls", seed=2, rows=4_000)
+    tiny = Log({"arm": log.arm, "reward": 2.0**-700 * log.reward, "u": log.unit}, unit="u")
+    assert compare_clocks(tiny).probabilities == compare_clocks(log).probabilities
+
+
 def test_falls_are_positive_and_rises_are_negative() -> None:
     assert compare_clocks(made_log("time", seed=3)).falls["time"] > 0.2
     log = made_log("", seed=3)
@@ -92,6 +106,12 @@ def test_an_arm_without_a_single_click_changes_little() -> None:
     arm = np.where(never, 3, log.arm)
     found = compare_clocks(Log({"arm": arm, "reward": np.where(never, 0.0, log.reward), "u": log.unit}, unit="u"))
     assert found.probabilities["time"] > 0.99
+
+
+def test_clicks_count_one_by_one_and_an_outlier_counts_as_one_reward() -> None:
+    row = np.arange(1_000)
+    for rewards, number in ((row % 100 == 0, 10), (np.where(row == 7, 1e9, 0.5), 1), (np.ones(row.size), 0)):
+        assert round(effective_rewards(Log({"arm": np.zeros(row.size, int), "reward": rewards}))) == number
 
 
 def test_time_explains_all_pulls_of_a_single_unit_and_few_of_unequal_ones() -> None:

@@ -26,6 +26,13 @@ def test_a_clock_that_runs_faster_in_some_units_is_not_taken_for_two_clocks() ->
     assert diagnose(Log({"arm": log.arm, "reward": rewards, "u": log.unit}, unit="u")).decay in {"time", "cannot tell"}
 
 
+def test_a_single_early_click_names_no_clock() -> None:
+    log = made_log("", seed=0, rows=600)
+    for row in (7, 100, 300):
+        click = (np.arange(len(log)) == row).astype(float)
+        assert diagnose(Log({"arm": log.arm, "reward": click, "u": log.unit}, unit="u")).decay not in {"pulls", "time", "both"}
+
+
 def test_units_that_prefer_some_arms_are_not_taken_for_wear() -> None:
     log = made_log("", seed=4, rows=30_000)
     rng = np.random.default_rng(4)

@@ -139,6 +139,18 @@ def test_what_cannot_be_right_is_refused_with_its_row(changes: dict[str, Any], a
     assert message in str(caught.value)
 
 
+def test_arms_of_a_store_may_be_called_as_missing_values_are(tmp_path: Path) -> None:
+    with rotting.open(tmp_path / "log.rot", policy=rotting.UCB1(), arms=["none", "NA", None], compile="never") as bandit:
+        for _ in range(3):
+            bandit.update(bandit.pull(), 1.0)
+    assert Log(tmp_path / "log.rot").arms == ("none", "NA", None)
+
+
+def test_paused_arms_of_an_export_are_found_by_their_text_first() -> None:
+    log = Log({"arm": ["7", '"7"'], "reward": [1.0, 0.0], "out": [["7"], [7]]}, paused="out")
+    assert log.paused == [frozenset({1}), frozenset({0})]
+
+
 def test_an_empty_log_and_a_missing_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match="data must have at least one row"):
         Log({"arm": [], "reward": []})

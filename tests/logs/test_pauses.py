@@ -82,6 +82,14 @@ def test_few_pauses_name_no_clock() -> None:
     assert compare_pauses(log).clock is None
 
 
+def test_a_log_in_which_every_arm_is_always_paused_names_no_clock() -> None:
+    rows = 3_000
+    data = {"arm": np.arange(rows) % 3, "reward": np.linspace(1.0, 0.0, rows), "out": ["[0, 1, 2]"] * rows}
+    found = compare_pauses(Log(data, paused="out"))
+    assert found.pauses >= 5
+    assert found.clock is None
+
+
 def test_pauses_of_a_table_are_read_in_text() -> None:
     data = {"arm": ["a", "b", "a"], "reward": [1.0, 0.0, 1.0], "out": [json.dumps(["b", "?"]), "", None]}
     log = Log(data, paused="out")

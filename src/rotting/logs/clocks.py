@@ -17,10 +17,13 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.logs.log import Log
-from rotting.logs.unit_cells import TIME_BINS, UnitCells, count_cells, select_rows, time_bins
+from rotting.logs.unit_cells import TIME_BINS, Rows, UnitCells, count_cells, select_rows, time_bins
 from rotting.logs.wear_model import COEFFICIENTS, PULL_STEPS, TIME_STEPS, Fit, WearModel, step_prior
 
 FEWEST_UNITS = 8  # with fewer, the level of a busy unit cannot be told from the wear that only busy units show
+# The model of rewards is normal around its mode. A single early click is then a fall that no noise explains: where nothing wore
+# out, 9 of 16 logs with one click named two clocks, 6 of 32 with four, and none of 80 with six or more.
+FEWEST_REWARDS = 10
 HYPOTHESES = {"none": (False, False), "pulls": (True, False), "time": (False, True), "both": (True, True)}
 # How far curves fall on average: logarithms of levels, or in terms of the typical reward. Falls below 10 % matter little, and
 # an arm that falls by two standard deviations more than the largest scale has lost 99 % of its level.
@@ -55,8 +58,7 @@ def compare_clocks(log: Log) -> ClockComparison:
     rows = select_rows(log)
     if all(np.ptp(rows.reward[rows.arm == arm]) == 0 for arm in range(rows.n_arms)):
         return ClockComparison({name: float(name == "none") for name in HYPOTHESES}, {"pulls": 0.0, "time": 0.0}, 0.0)
-    cells, counted = count_cells(rows), bool(rows.reward.min() >= 0)
-    fits = _fits(cells, counted, float(rows.reward.mean() if counted else rows.reward.std()))
+    fits = _fits(rows)
     # The errors are in terms of their variance: half of their sum is what a fit lacks in log-likelihood.
     errors = np.array([fit.error for fit in fits])
     weights = np.exp((errors.min() - errors) / 2)
@@ -64,15 +66,18 @@ def compare_clocks(log: Log) -> ClockComparison:
     probabilities = sum(w * _probabilities(fit, rows.n_arms) for w, fit in zip(weights, fits, strict=True) if w > 0)
     named = dict(zip(HYPOTHESES, (probabilities / np.sum(probabilities)).tolist(), strict=True))
     best = fits[int(errors.argmin())]
-    return ClockComparison(named, _falls(best, cells), best.unlike)
+    return ClockComparison(named, _falls(best, count_cells(rows)), best.unlike)
 
 
-def _fits(cells: UnitCells, counted: bool, scale: float) -> list[Fit]:
+def _fits(rows: Rows) -> list[Fit]:
     """Return the fits in which units add to the rewards and, where all arms pay on average, multiply them."""
-    scaled = UnitCells(cells.rows, cells.rewards / scale, cells.squares / scale**2)
-    found = [WearModel(scaled, multiplicative=False, counted=counted).fit(MIDDLE)]
-    if counted or (cells.rewards.sum(axis=(0, 2, 3)) > 0).all():
-        found.append(WearModel(scaled, multiplicative=True, counted=counted).fit(MIDDLE))
+    counted = bool(rows.reward.min() >= 0)
+    scaled = rows.reward / (rows.reward.mean() if counted else rows.reward.std())
+    # Levels are free, so units that add do not see a shift; without it, levels far from 0 would leave the steps few digits.
+    shifted = scaled if counted else scaled - scaled.mean()
+    found = [WearModel(count_cells(rows._replace(reward=shifted)), multiplicative=False, counted=counted).fit(MIDDLE)]
+    if counted or (np.bincount(rows.arm, scaled) > 0).all():
+        found.append(WearModel(count_cells(rows._replace(reward=scaled)), multiplicative=True, counted=counted).fit(MIDDLE))
     return found
 
 
@@ -134,6 +139,20 @@ def _log_evidence(information: Floats, linear: Floats, mean: Floats, deviation: 
     factor = np.linalg.cholesky(extended)
     explained = float((factor[size, :size] ** 2).sum())
     return explained / 2 - float(np.log(np.diag(factor)[:size]).sum()) + float(mean @ linear - mean @ information @ mean / 2)
+
+
+def effective_rewards(log: Log) -> float:
+    """Return how many rewards make up the variance within arms: `(sum of d**2)**2 / (sum of d**4)` for deviations d.
+
+    k clicks among many rows count as k, and a single outlier as 1; 0 if no reward deviates from the others of its arm.
+    """
+    arm, reward = log.arm[log.known], log.reward[log.known]
+    deviations = reward - (np.bincount(arm, reward) / np.maximum(np.bincount(arm), 1))[arm]
+    largest = np.abs(deviations).max(initial=0.0)
+    if largest == 0:
+        return 0.0
+    squares = (deviations / largest) ** 2
+    return float(squares.sum() ** 2 / (squares**2).sum())
 
 
 def entanglement(log: Log) -> float:

@@ -53,8 +53,11 @@ def is_missing(value: object) -> bool:
     return value is None or value != value  # noqa: PLR0124 - only NaN and NaT differ from themselves
 
 
-def labels(column: Any, name: str) -> Labels:
-    """Return a column of arms, units or decisions, none of which may be missing."""
+def labels(column: Any, name: str, may_look_missing: bool = False) -> Labels:
+    """Return a column of arms, units or decisions, none of which may be missing.
+
+    The arms of a bandit's own log are all known, even if an arm is called None or "NA" (`may_look_missing`).
+    """
     values = to_list(name, column)
     numbers: dict[Any, int] = {}
     try:
@@ -63,7 +66,7 @@ def labels(column: Any, name: str) -> Labels:
         row = next(k for k, each in enumerate(values) if not isinstance(each, Hashable))
         raise InvalidTypeError(name, "be a string, a number or a tuple of these", values[row], where=place(row, name)) from None
     for value, number in numbers.items():
-        if is_missing(value):
+        if not may_look_missing and is_missing(value):
             row = int(np.flatnonzero(which == number)[0])
             raise InvalidValueError(name, "not be missing", value, where=place(row, name))
     return Labels(tuple(numbers), which)
@@ -126,11 +129,11 @@ def available(column: Any, name: str) -> list[frozenset[Hashable]]:
 def paused(column: Any, name: str, arms: Sequence[Hashable]) -> list[frozenset[int]]:
     """Return a column of lists of arms as positions in `arms`. An empty value is an empty list; other arms are left out.
 
-    In an exported log, arms may be text while the lists have their values.
+    In an exported log, arms may be text while the lists have their values: the text of "7" is '"7"', if 7 is an arm, too.
     """
     places: dict[Hashable, int] = {arm: k for k, arm in enumerate(arms)}
     lists = available([[] if _is_empty(value) else value for value in to_list(name, column)], name)
-    text = {arm: places.get(arm, places.get(json.dumps(arm, ensure_ascii=False))) for arm in frozenset().union(*lists)}
+    text = {arm: places.get(json.dumps(arm, ensure_ascii=False), places.get(arm)) for arm in frozenset().union(*lists)}
     return [frozenset(place for arm in each if (place := text[arm]) is not None) for each in lists]
 
 

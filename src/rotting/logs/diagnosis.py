@@ -160,7 +160,7 @@ def _clock(log: Log, arms: tuple[ArmTrend, ...], change: tuple[float, float, flo
 
 def _named_clock(log: Log) -> tuple[str, str] | None:
     """Return the clock that the units of a log name, and the reason; None if they name none."""
-    if len(log.units) < clocks.FEWEST_UNITS or not log.known.any():
+    if len(log.units) < clocks.FEWEST_UNITS or clocks.effective_rewards(log) < clocks.FEWEST_REWARDS:
         return None
     found = clocks.compare_clocks(log)
     name, chance = max(found.probabilities.items(), key=lambda each: each[1])

@@ -69,7 +69,7 @@ class Log:
         columns, _, is_log = read_columns(data, name, keep_missing=True)
         if is_log and "paused" in columns:
             paused = paused or "paused"
-        arms = reading.labels(reading.select(columns, "arm", arm), arm)
+        arms = reading.labels(reading.select(columns, "arm", arm), arm, may_look_missing=is_log)
         rewards = reading.rewards(reading.select(columns, "reward", reward), reward)
         if not rewards.size:
             raise InvalidValueError("data", "have at least one row", data, got="none")

@@ -59,7 +59,7 @@ def compare_pauses(log: Log) -> PauseTest:
     """Return what the random pauses of a log say about the clock."""
     spans = find_spans(log)
     pauses = int(spans.paused.sum())
-    if pauses < FEWEST_PAUSES:
+    if pauses < FEWEST_PAUSES or spans.paused.all():
         return PauseTest(pauses, math.nan, None)
     weight = _weights(spans, float(log.reward[log.known].var()))
     others = ~spans.paused

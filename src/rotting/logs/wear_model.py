@@ -24,6 +24,7 @@ CONVERGED = 1e-4  # the largest step of a coefficient; curves of interest fall b
 TASTE_STEPS = 3  # of the variance of tastes, which hardly changes after the second one
 LONGEST = 1.0  # step of a coefficient, so that Fisher scoring does not overshoot
 LEAST = 1e-3  # level or variance of an arm, relative to those of all arms
+QUIETEST = 1e-6  # variance of an arm, relative to the square of a typical reward: changes of 0.1 % are no wear of interest
 UNKNOWN = 1e-6  # the precision of a level before any reward, so that an empty unit has a level too
 LARGEST = 50.0  # logarithm of a mean, so that it is a finite number
 
@@ -72,7 +73,7 @@ class WearModel:
     """The likelihood of the rewards of a log.
 
     Args:
-        cells: the rewards of each cell.
+        cells: the rewards of each cell, in terms of a typical reward.
         multiplicative: whether units multiply the rewards of an arm, or add to them. The mean of every arm must be positive if
             they multiply.
         counted: whether the variance of a reward grows with its mean, as that of clicks and counts does, or is constant.
@@ -85,7 +86,7 @@ class WearModel:
         floor = LEAST * abs(rewards.sum()) / rows.sum()  # for arms without a single click
         self.levels = np.maximum(rewards / rows, floor) if multiplicative or counted else rewards / rows
         variances = np.maximum(squares / rows - (rewards / rows) ** 2, 0.0)
-        self.variances = np.maximum(variances, LEAST * variances.mean())
+        self.variances = np.maximum(variances, max(LEAST * variances.mean(), QUIETEST))
         self.spread = float((rows @ (self.variances / self.levels if counted else self.variances)) / rows.sum())
 
     def fit(self, scale: float) -> Fit:
