@@ -13,7 +13,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.logs import two_clocks
 from rotting.logs.clocks import FEWEST_UNITS
 from rotting.logs.fitted_noise import fitted_noise
-from rotting.logs.levels import Levels, cells_of, draw_levels, levels_of, pull_starts, round_starts
+from rotting.logs.levels import Cells, cells_of, draw_levels, levels_of, pull_starts, round_starts
 from rotting.logs.log import Log, positions
 from rotting.problems.arms import Arm, Product, Rested, Restless, Sum
 from rotting.problems.decays import Piecewise
@@ -77,14 +77,14 @@ class FittedFamily(ProblemFamily):
         cells = cells_of(rows.arm, ticks, rows.reward, self.n_arms, starts)
         self.noise = fitted_noise(rows.arm, ticks, rows.reward, cells)
         self._lowest = 0.0 if rows.reward.min() >= 0 else -math.inf
-        self._fitted: Levels | two_clocks.Table
+        self._fitted: Cells | two_clocks.Table
         self._starts: tuple[Ints, Ints]  # of the pieces over pulls and over rounds
         nothing = np.zeros(1, np.int64)
         if clock == "both":
             self._fitted = two_clocks.table_of(rows.arm, rows.unit, rows.own_pulls, rows.reward, self.n_arms, starts)
             self._starts = starts, self._fitted.rounds
         else:
-            self._fitted = levels_of(cells)
+            self._fitted = cells
             self._starts = (starts, nothing) if clock == "pulls" else (nothing, starts)
         self._played = _counts(rows, self.n_arms, *self._starts)
         hasher = hashlib.sha256()
@@ -108,8 +108,8 @@ class FittedFamily(ProblemFamily):
         """Return the means of a run."""
         rng = generator(key, run)
         nothing = np.zeros((self.n_arms, 1))
-        if isinstance(self._fitted, Levels):
-            levels = draw_levels(self._fitted, rng, self._lowest, self.noise.highest_mean, falling=self.falling)
+        if isinstance(self._fitted, Cells):
+            levels = draw_levels(levels_of(self._fitted, rng), rng, self._lowest, self.noise.highest_mean, falling=self.falling)
             return Curves(levels, nothing) if self.clock == "pulls" else Curves(nothing, levels)
         pulls, rounds = two_clocks.draw_curves(self._fitted, rng, falling=self.falling)
         if self._fitted.multiplicative:

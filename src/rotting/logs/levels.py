@@ -27,7 +27,6 @@ STEPS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 # Rewards at which the variance of an arm counts as much as that of all arms. From 20 differences of successive rewards it is
 # known to within 40 % (von Neumann 1941: the variance of the estimate is about 3 sigma^4 / n), about as far as arms differ.
 _POOLED = 20
-_SIGNAL = 0.05  # the least share of the variance of cell means that is left to the levels, so that they are never all alike
 _EXPECTATIONS = 20  # steps of the estimate of how common each step of the walk is; more change no chance by 0.001
 _UNKNOWN = 5  # arms of which all steps are equally likely, added to those of the log: few arms do not rule out any step
 _OWN = 4  # cells with rewards at which the recent rate of an arm counts as much as that of all arms
@@ -102,9 +101,9 @@ class Levels(NamedTuple):
     chances: Floats  # [step, arm] of each step, summed up: the last one is 1
 
 
-def levels_of(cells: Cells) -> Levels:
-    """Return the distribution of the levels, given the rewards of the cells."""
-    n, y, prior = cells.counts, cells.means, _prior(cells)
+def levels_of(cells: Cells, rng: np.random.Generator) -> Levels:
+    """Return the distribution of the levels, given the rewards of the cells and how far levels differ, which is drawn."""
+    n, y, prior = cells.counts, cells.means, _prior(cells, rng)
     steps = np.array(STEPS)[:, None] ** 2 * prior.signal
     shape = steps.size, y.shape[1]
     mean, variance = np.full(shape, prior.centre), np.full(shape, prior.between + prior.signal)
@@ -133,22 +132,36 @@ class _Prior(NamedTuple):
     signal: float  # the variance of all levels, of all arms and cells
 
 
-def _prior(cells: Cells) -> _Prior:
+def _prior(cells: Cells, rng: np.random.Generator) -> _Prior:
+    """Draw how far levels differ, and around what they lie: the log leaves this open, too.
+
+    If arms are alike, the spread of their means is noise. Levels that were drawn with a part of this spread would differ in
+    every run, and policies would seem to gain by finding the best arm. So the variance of the noise is drawn, and what is left
+    of the spread is that of the levels: nothing in about half of the runs on a log whose arms are alike.
+    """
     n, y = cells.counts, cells.means
-    arms = (n * y).sum(axis=0) / np.maximum(n.sum(axis=0), 1)
-    seen = n.sum(axis=0) > 0
-    total = _total(n.sum(axis=0))
+    rewards = n.sum(axis=0)
+    arms = (n * y).sum(axis=0) / np.maximum(rewards, 1)
+    seen = rewards > 0
+    total, number = _total(rewards), int(seen.sum())
     grand = _total((n * y).sum(axis=0)) / total
+    draws = normals(rng, (3,))
     spread = _total((n * (y - grand) ** 2).sum(axis=0))
     noise = _total(np.where(n > 0, cells.variances, 0.0).sum(axis=0))
-    # The spread of cell means is that of the levels plus that of the noise, a chi-squared variable with a degree of freedom for
-    # each cell. One standard error of it is left to the levels: levels that are taken to be alike would be too certain.
-    left = spread - noise * (1 - (2 / max(float((n > 0).sum()), 1.0)) ** 0.5)
-    signal = max(left, _SIGNAL * spread) / total
-    number = max(int(seen.sum()), 1)
+    signal = _beyond_noise(spread, noise, int((n > 0).sum()) - 1, draws[0]) / total
     centre = _total(np.where(seen, arms, 0.0)) / number
-    between = _total(np.where(seen, (arms - centre) ** 2, 0.0)) / (number - 1) if number > 1 else 10 * signal
-    return _Prior(centre, between, signal)
+    error = _total(np.where(seen, cells.variances / np.maximum(rewards, 1), 0.0)) / number
+    between = error  # of a single arm, nothing but its own rewards is known
+    if number > 1:
+        variance = _total(np.where(seen, (arms - centre) ** 2, 0.0)) / (number - 1)
+        between = _beyond_noise(variance, error, number - 1, draws[1])
+    return _Prior(centre + float(draws[2]) * ((between + error) / number) ** 0.5, between, signal)
+
+
+def _beyond_noise(spread: float, noise: float, freedom: int, draw: float) -> float:
+    """Return what a spread has beyond noise, whose share is drawn: about a chi-squared variable with this much freedom."""
+    off: float = draw * (2 / max(freedom, 1)) ** 0.5
+    return max(spread - noise * (1 + off), 0.0)
 
 
 def _chances(likelihood: Floats) -> Floats:
