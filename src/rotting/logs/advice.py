@@ -20,6 +20,7 @@ from rotting.errors import InvalidTypeError
 from rotting.logs.diagnosis import Diagnosis, diagnose
 from rotting.logs.fit import FittedFamily, fit
 from rotting.logs.log import Log
+from rotting.logs.verdicts import Clock, Decay
 from rotting.policies.eff_raw_ucb import EffRAWUCB
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.sw_ucb import SWUCB
@@ -40,8 +41,6 @@ ROUNDS = 40_000_000  # of one policy under one reading, which decide the number 
 FEWEST_RUNS, MOST_RUNS = 40, 200
 _OUTSIDE = 0.025  # of the runs lie below an interval, and as many above
 _AT_ONCE = 20  # runs whose means are in memory at a time
-_READINGS = {"pulls": ("pulls",), "time": ("time",), "both": ("both",)}  # of a verdict; of the others, see below
-_EITHER = ("pulls", "time")
 
 
 class Gain(NamedTuple):
@@ -52,7 +51,7 @@ class Gain(NamedTuple):
     """
 
     policy: Policy
-    clock: str
+    clock: Clock
     reward: Interval
     gain: Interval
 
@@ -78,7 +77,7 @@ class Advice:
     runs: int
 
     @property
-    def clocks(self) -> tuple[str, ...]:
+    def clocks(self) -> tuple[Clock, ...]:
         """The clocks along which arms may wear out, as far as the log can tell."""
         return tuple(dict.fromkeys(each.clock for each in self.gains))
 
@@ -178,10 +177,19 @@ def advise(
     listed = tuple(default_policies(log)) if policies is None else check_policies(policies)
     number = default_runs(log) if runs is None else positive_int("runs", runs)
     falling = all(each.verdict != "rises" for each in diagnosis.arms)
-    families = [fit(log, clock, falling) for clock in _READINGS.get(diagnosis.decay, _EITHER)]
+    families = [fit(log, clock, falling) for clock in _readings(diagnosis.decay)]
     gains = gains_on(families, listed, number, seed, progress)
     policy, reason = _choice(gains, listed)
     return Advice(log, diagnosis, tuple(gains), policy, reason, number)
+
+
+def _readings(decay: Decay) -> tuple[Clock, ...]:
+    """Return the clocks along which arms may wear out, given the verdict."""
+    match decay:
+        case "none" | "cannot tell":
+            return "pulls", "time"
+        case clock:
+            return (clock,)
 
 
 def default_runs(log: Log) -> int:
