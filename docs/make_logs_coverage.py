@@ -24,6 +24,7 @@ from rotting.logs.advice import Gain, advise, gains_on
 from rotting.logs.fit import fit
 from rotting.logs.log import Log
 from rotting.logs.replay import PolicyReplay, replay
+from rotting.logs.verdicts import Clock
 from rotting.problems import optimal_rewards
 
 PAGE = Path(__file__).parent / "log-intervals.md"
@@ -34,7 +35,7 @@ WORLD_RUNS = 40  # of the games in the world itself
 WORLD_SEED = 1
 UNITS = 10
 REPLAY, REPLAY_ONE = "replay, ten units", "replay, one unit"
-CLOCKS = {"none": "pulls", "pulls": "pulls", "time": "time", "both": "both"}
+CLOCKS: dict[str, Clock] = {"none": "pulls", "pulls": "pulls", "time": "time", "both": "both"}
 Counts = Mapping[str, int]
 
 

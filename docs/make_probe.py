@@ -32,7 +32,7 @@ LOGS, FEW_LOGS, RUNS = 12, 3, 8
 POLICIES = ("uniform", "Thompson", "RAW-UCB")
 PROBES = (0.02, 0.1, 0.3)
 ROUNDS = {20: 40_000, 100: 100_000}  # by the number of arms
-PROBLEMS = ("two arms", "ten arms", "made, pulls", "made, time")
+PROBLEMS = ("two arms", "ten arms", "simulated, pulls", "simulated, time")
 
 
 class Cell(NamedTuple):
@@ -77,7 +77,7 @@ def regret(problem: str, probe: float | None, run: int) -> float:
 
 
 def _problem(name: str) -> Problem:
-    if name.startswith("made"):
+    if name.startswith("simulated"):
         return make_world(0, name.split()[1], "Gaussian", 20_000, 10, 1).problem()
     return two_arms(L=1.0, horizon=10_000) if name == "two arms" else ten_arms()
 

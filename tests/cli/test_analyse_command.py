@@ -45,6 +45,16 @@ def test_propensities_are_checked_and_used(capsys: pytest.CaptureFixture[str]) -
     assert "What one arm, or an arm at random, would have earned in every round" in out
 
 
+def test_pauses_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("clicks.csv").write_text("creative,clicked,out\na,1,\nb,0,\n", "utf-8")
+    assert cli.main([*ANALYSE, "--paused", "away"]) == 2
+    assert capsys.readouterr().err.startswith("rotting: error: paused must be the name of a column, got 'away'")
+    lines = [f"{'ab'[k % 2]},{k % 3}," for k in range(60)]
+    Path("clicks.csv").write_text("\n".join(["creative,clicked,out", *lines, ""]), "utf-8")
+    assert cli.main([*ANALYSE, "--paused", "out"]) == 0
+    assert "cannot be told apart" in capsys.readouterr().out
+
+
 @pytest.mark.usefixtures("_clicks")
 def test_out_writes_one_page(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("plotly")
@@ -60,7 +70,7 @@ def test_out_writes_one_page(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "history must be a table in CSV, with the names of its columns first, got 'clicks.csv'"),
+        ("", "data must be a table in CSV, with the names of its columns first, got 'clicks.csv'"),
         ("creative,clicked\n", "data must have at least one row, got none"),
         ("creativ,clicked\na,1\n", "arm must be the name of a column, got 'creative'; did you mean 'creativ'?"),
         ("creative,clicked\na,1\nb,yes\n", "row 1 (from 0), column 'clicked': clicked must be a finite number, got 'yes'"),

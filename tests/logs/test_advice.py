@@ -25,7 +25,18 @@ def test_the_gain_of_a_noiseless_log_is_exact() -> None:
 def test_a_policy_no_better_than_the_log_is_not_recommended() -> None:
     advice = advise(CONSTANT, rotting.Uniform(), runs=5)
     assert advice.policy is None
-    assert advice.reason.startswith("No policy is recommended: none earns more than the log")
+    assert advice.reason.startswith("No policy is recommended: none earns at least 1 % more than the log")
+
+
+@pytest.mark.parametrize("n_arms", [3, 20, 100])
+def test_identical_arms_promise_no_gain(n_arms: int) -> None:
+    """Every policy earns the same on them. Their means differ by chance, the more so the fewer rewards each of them has."""
+    rng = np.random.default_rng(1)
+    arms = np.repeat(np.arange(n_arms), 600 // n_arms)
+    log = Log({"arm": rng.permutation(arms), "reward": (rng.random(arms.size) < 0.3).astype(float)})
+    advice = advise(log, rotting.UCB1(sigma="estimate"), runs=20)
+    assert advice.policy is None
+    assert all(each.gain.low is not None and each.gain.low < 1.0 for each in advice.gains)
 
 
 def test_the_same_seed_gives_the_same_advice() -> None:

@@ -5,9 +5,10 @@ import pytest
 
 from rotting.logs.clocks import compare_clocks, effective_rewards, entanglement
 from rotting.logs.log import Log
+from rotting.logs.verdicts import Clock, Hypothesis
 
 UNITS = 12
-NAMES = {"": "none", "pulls": "pulls", "time": "time", "pulls and time": "both"}
+NAMES: dict[str, Hypothesis] = {"": "none", "pulls": "pulls", "time": "time", "pulls and time": "both"}
 
 
 def made_log(truth: str, seed: int, rows: int = 12_000, missing: float = 0.0) -> Log:
@@ -82,7 +83,7 @@ def test_a_second_clock_is_not_named_where_rewards_are_few() -> None:
 
 
 @pytest.mark.parametrize("clock", ["pulls", "time"])
-def test_rewards_without_noise_name_their_clock(clock: str) -> None:
+def test_rewards_without_noise_name_their_clock(clock: Clock) -> None:
     log = made_log("", seed=5)
     where = np.minimum(log.own_pulls / 400, 1.0) if clock == "pulls" else np.arange(len(log)) / len(log)
     for reward in (np.exp(-where), np.where(where < 0.5, 1.0, 0.5), -2.0 * where):

@@ -7,7 +7,7 @@ import pytest
 
 from rotting.errors import InvalidTypeError
 from rotting.logs.diagnosis import diagnose
-from rotting.logs.log import Log
+from rotting.logs.log import Log, positions
 from tests.logs.test_clocks import made_log
 
 
@@ -95,3 +95,18 @@ def test_the_table_and_the_picture_show_every_arm(tmp_path: Path) -> None:
 def test_another_object_is_refused() -> None:
     with pytest.raises(InvalidTypeError, match="log must be a Log, got 3"):
         diagnose(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("along", ["pulls", "time"])
+def test_units_of_equal_traffic_name_no_clock(along: str) -> None:
+    """They meet every arm at the same rates, so that pulls are time."""
+    rng = np.random.default_rng(2)
+    rows, n_units, n_arms = 24_000, 20, 4
+    unit, arm = np.arange(rows) % n_units, rng.integers(0, n_arms, rows)
+    own = positions(unit * n_arms + arm) / (rows / n_units / n_arms)
+    wear = own if along == "pulls" else np.arange(rows) / rows
+    rewards = rng.poisson(2.0 * np.exp(-1.5 * wear))
+    diagnosis = diagnose(Log({"arm": arm, "reward": rewards, "unit": unit}, unit="unit"))
+    assert diagnosis.entanglement > 0.9
+    assert diagnosis.decay == "cannot tell"
+    assert "met the arms at rates too alike" in str(diagnosis.log.describe())

@@ -12,11 +12,12 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.logs.fit import fit
 from rotting.logs.levels import falling_curve
 from rotting.logs.log import Log, positions
+from rotting.logs.verdicts import Clock
 from rotting.problems.families import family_key
 from rotting.problems.noise import Bernoulli, Noiseless, Poisson, Resampled
 from rotting.problems.oracle import GREEDY_RISING, GREEDY_TWO_CLOCKS
 
-ONE_CLOCK = ("pulls", "time")
+ONE_CLOCK: tuple[Clock, ...] = ("pulls", "time")
 CLOCKS = (*ONE_CLOCK, "both")
 KEY = family_key(0)
 
@@ -37,7 +38,7 @@ def worn_log(rounds: int = 600, seed: int = 0, noise: str = "clicks") -> Log:
 
 @pytest.mark.parametrize("falling", [True, False])
 @pytest.mark.parametrize("clock", ONE_CLOCK)
-def test_a_noiseless_log_of_constant_arms_gives_these_arms_in_every_run(clock: str, falling: bool) -> None:
+def test_a_noiseless_log_of_constant_arms_gives_these_arms_in_every_run(clock: Clock, falling: bool) -> None:
     log = Log({"arm": ["a", "b", "c"] * 100, "reward": [1.0, 0.25, -0.5] * 100})
     family = fit(log, clock, falling)
     assert family.noise == Noiseless()
@@ -61,7 +62,7 @@ def test_a_noiseless_log_of_constant_arms_with_units_gives_their_means_along_bot
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
-def test_means_without_the_problem_are_those_of_the_problem(clock: str) -> None:
+def test_means_without_the_problem_are_those_of_the_problem(clock: Clock) -> None:
     family = fit(worn_log(), clock)
     for run in range(3):
         for horizon in (1, 250, 600):
@@ -70,7 +71,7 @@ def test_means_without_the_problem_are_those_of_the_problem(clock: str) -> None:
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
-def test_runs_differ_and_depend_on_seed_and_run_alone(clock: str) -> None:
+def test_runs_differ_and_depend_on_seed_and_run_alone(clock: Clock) -> None:
     one, two = fit(worn_log(), clock), fit(worn_log(), clock)
     assert repr(one) == repr(two) != repr(fit(worn_log(seed=1), clock))
     assert one.problem(4) == two.problem(4) == pickle.loads(pickle.dumps(one)).problem(4)
@@ -79,13 +80,13 @@ def test_runs_differ_and_depend_on_seed_and_run_alone(clock: str) -> None:
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
-def test_falling_arms_never_rise(clock: str) -> None:
+def test_falling_arms_never_rise(clock: Clock) -> None:
     family = fit(worn_log(noise="counts"), clock)
     assert all(family.problem(run).is_rotting() for run in range(20))
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
-def test_levels_are_means_that_the_rewards_can_have(clock: str) -> None:
+def test_levels_are_means_that_the_rewards_can_have(clock: Clock) -> None:
     arm = np.arange(400) % 2
     for reward in (np.where(arm == 0, 1.0, 0.0), np.where(np.arange(400) < 10, 1.0, 0.0)):
         log = Log({"arm": arm, "reward": reward, "unit": np.arange(400) // 2 % 8}, unit="unit")
@@ -127,7 +128,7 @@ def test_missing_rewards_are_no_rounds_but_wear_out_their_arm() -> None:
 
 def test_arms_that_may_rise_are_measured_against_the_greedy_oracle() -> None:
     log = worn_log(150)
-    references = {
+    references: dict[tuple[Clock, bool], str | None] = {
         ("pulls", True): "optimal",
         ("pulls", False): GREEDY_RISING,
         ("time", False): "optimal",
@@ -168,7 +169,7 @@ def test_an_arm_stays_or_keeps_falling_after_its_last_reward() -> None:
     ("call", "error", "message"),
     [
         (lambda log: fit([1], "pulls"), InvalidTypeError, "log must be a Log"),  # type: ignore[arg-type]
-        (lambda log: fit(log, "rounds"), InvalidValueError, "clock must be 'pulls', 'time' or 'both', got 'rounds'"),
+        (lambda log: fit(log, "rounds"), InvalidValueError, "clock must be 'pulls', 'time' or 'both', got 'rounds'"),  # type: ignore[arg-type]
         (lambda log: fit(log, "time", falling=1), InvalidTypeError, "falling must be True or False"),  # type: ignore[arg-type]
         (lambda log: fit(log, "both"), InvalidValueError, "log must have at least 8 units for clock='both', got 1: without"),
         (lambda log: fit(Log([("a", None)]), "time"), InvalidValueError, "log must have a row with a reward"),

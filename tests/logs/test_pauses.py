@@ -76,6 +76,17 @@ def test_nothing_is_named_where_nothing_wears_out() -> None:
     assert np.isnan(found.share_of_time)
 
 
+def test_a_log_with_pauses_is_not_told_to_pause_arms() -> None:
+    log = drawn_log(3, "time")
+    assert f"Clock: {compare_pauses(log).pauses} random pauses may tell" in str(log.describe())
+    columns = {"arm": log.arm, "reward": log.reward, "paused": [[]] * len(log)}
+    silent = diagnose(Log(columns, paused="paused"))
+    assert silent.decay == "cannot tell"
+    assert "fewer than 5 random pauses (0)" in silent.reason
+    assert "random pauses may" not in silent.reason
+    assert "random pauses may" in diagnose(Log(columns)).reason
+
+
 def test_few_pauses_name_no_clock() -> None:
     log = drawn_log(5, "time", rounds=3_000, share=0.005)
     assert compare_pauses(log).pauses < 5

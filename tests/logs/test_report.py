@@ -16,7 +16,8 @@ from rotting.logs.diagnosis import Diagnosis, diagnose
 from rotting.logs.log import Log
 from rotting.logs.replay import replay
 from rotting.logs.report import MOST_ARMS, Analysis, analyse, headline, next_steps, sections, write_report
-from rotting.logs.trends import FEWEST
+from rotting.logs.trends import FEWEST_REWARDS
+from rotting.logs.verdicts import Decay
 from tests.helpers.html_reader import Reader
 
 POLICY = rotting.Uniform()
@@ -27,7 +28,7 @@ def worn_log(rows: int = 3_000, **columns: object) -> Log:
     """Return a log in which `a` wears out, `b` is steady, and `c` has too few rewards."""
     rng = np.random.default_rng(0)
     arm = np.array(["a", "b"])[rng.integers(0, 2, rows)]
-    arm[: FEWEST - 1] = "c"
+    arm[: FEWEST_REWARDS - 1] = "c"
     means = np.where(arm == "a", np.linspace(1.0, 0.2, rows), 0.5)
     return Log({"arm": arm, "reward": means + rng.normal(0.0, 0.2, rows), **columns}, **{name: name for name in columns})
 
@@ -40,7 +41,7 @@ def analysis_of(log: Log, recommended: bool = True) -> Analysis:
     return Analysis(log, diagnosis, replay(log, POLICY), advice)
 
 
-def decided(analysis: Analysis, decay: str) -> Analysis:
+def decided(analysis: Analysis, decay: Decay) -> Analysis:
     diagnosis = dataclasses.replace(analysis.diagnosis, decay=decay)
     return dataclasses.replace(analysis, diagnosis=diagnosis)
 
@@ -162,7 +163,7 @@ def test_numbers_without_an_interval_say_why(page: str) -> None:
         "needs no interval",
     ):
         assert reason in words
-    assert f"{FEWEST - 1}, below {FEWEST}" in words  # the arm without an interval
+    assert f"and for an interval: fewer than {FEWEST_REWARDS}" in words  # the arm without an interval
 
 
 def test_nothing_is_overwritten(analysis: Analysis, tmp_path: Path) -> None:

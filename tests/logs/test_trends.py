@@ -8,7 +8,7 @@ import pytest
 
 import rotting
 from rotting.logs.log import Log
-from rotting.logs.trends import FEWEST, GRID, arm_trends, grid_up_to
+from rotting.logs.trends import FEWEST_REWARDS, GRID, arm_trends, grid_up_to
 
 
 def verdicts(rows: int, **curves: tuple[float, float]) -> dict[object, str]:
@@ -28,9 +28,19 @@ def test_each_verdict_is_given() -> None:
 
 
 def test_an_arm_with_few_pulls_has_no_numbers() -> None:
-    (trend,) = arm_trends(Log([("a", 1.0)] * (FEWEST - 1)))
+    (trend,) = arm_trends(Log([("a", 1.0)] * (FEWEST_REWARDS - 1)))
     assert trend.verdict == "too few"
     assert all(map(math.isnan, (trend.launch, trend.recent, trend.low, trend.high)))
+
+
+def test_pulls_without_a_reward_count_as_pulls_and_are_not_judged() -> None:
+    known = [("a", 1.0 - k / 100) for k in range(100)]
+    (without,) = arm_trends(Log(known))
+    (trend,) = arm_trends(Log([*known, *[("a", None)] * 3]))
+    assert (without.pulls, trend.pulls) == (100, 103)
+    assert trend._replace(pulls=100) == without
+    rows = [("a", 1.0 if k % 2 else None) for k in range(2 * (FEWEST_REWARDS - 1))]
+    assert arm_trends(Log(rows))[0][1:3] == (len(rows), pytest.approx(math.nan, nan_ok=True))
 
 
 @pytest.mark.parametrize("value", [0.0, 3.0])
@@ -49,7 +59,7 @@ def test_launch_and_recent_are_quarters_of_the_reached_number() -> None:
 
 def test_the_grid_leaves_out_few_pulls() -> None:
     grid = grid_up_to(100_000)
-    assert grid[0] == FEWEST
+    assert grid[0] == FEWEST_REWARDS
     assert all(n % 4 == 0 for n in grid)
     assert all(b / a < GRID + 4 / a for a, b in pairwise(grid))
     assert 100_000 / grid[-1] < GRID + 1e-3

@@ -6,7 +6,7 @@ import pytest
 from rotting.common.arrays import Floats
 from rotting.logs.log import Log
 from rotting.logs.unit_cells import PULL_BINS, TIME_BINS, count_cells, pull_bins, select_rows, time_bins
-from rotting.logs.wear_model import COEFFICIENTS, CONVERGED, UNKNOWN, Fit, WearModel, step_prior
+from rotting.logs.wear_model import COEFFICIENTS, CONVERGED, FLAT_PRECISION, Fit, WearModel, step_prior
 
 N_ARMS, N_UNITS, SCALE = 2, 4, 0.4
 
@@ -35,17 +35,17 @@ def design(log: Log) -> tuple[Floats, Floats]:
 def prior(start: Floats) -> tuple[Floats, Floats]:
     """Return the means and the precisions of all coefficients."""
     means, variances = step_prior(SCALE, SCALE)
-    means, precisions = np.tile(means, (N_ARMS, 1)), np.concatenate([[UNKNOWN], 1 / variances[1:]])
+    means, precisions = np.tile(means, (N_ARMS, 1)), np.concatenate([[FLAT_PRECISION], 1 / variances[1:]])
     means[:, 0] = start + SCALE
     units = N_UNITS - 1
-    return np.concatenate([np.zeros(units), means.ravel()]), np.concatenate([[UNKNOWN] * units, *[precisions] * N_ARMS])
+    return np.concatenate([np.zeros(units), means.ravel()]), np.concatenate([[FLAT_PRECISION] * units, *[precisions] * N_ARMS])
 
 
 def covariance(log: Log, found: Fit, weight: Floats) -> Floats:
     """Return that of the working responses: single rewards, and the taste of each unit for each arm."""
     rows = select_rows(log)
     groups = rows.unit * N_ARMS + rows.arm
-    return np.asarray(np.diag(found.dispersion / weight) + found.tastes * (groups[:, None] == groups))
+    return np.asarray(np.diag(found.dispersion / weight) + found.taste_variance * (groups[:, None] == groups))
 
 
 @pytest.mark.parametrize("counted", [False, True])
@@ -88,15 +88,15 @@ def test_the_variance_of_tastes_is_found() -> None:
         log = Log({"arm": arm, "reward": rewards, "u": unit}, unit="u")
         found = WearModel(count_cells(select_rows(log)), multiplicative=True, counted=True).fit(SCALE)
         assert 0.9 < found.dispersion < 1.4  # Poisson: 1; the tastes of units add to it
-        assert abs(found.tastes - scale * 0.3**2) < 0.02
+        assert abs(found.taste_variance - scale * 0.3**2) < 0.02
 
 
 def test_units_are_unlike_if_arms_wear_out_faster_in_some_of_them() -> None:
     log = some_log(counted=True)
-    assert abs(WearModel(count_cells(select_rows(log)), multiplicative=True, counted=True).fit(SCALE).unlike) < 2.5
+    assert abs(WearModel(count_cells(select_rows(log)), multiplicative=True, counted=True).fit(SCALE).heterogeneity) < 2.5
     late = np.arange(len(log)) > len(log) / 2
     faster = Log({"arm": log.arm, "reward": log.reward * np.where(late & (log.unit == 0), 0.2, 1.0), "u": log.unit}, unit="u")
-    assert WearModel(count_cells(select_rows(faster)), multiplicative=True, counted=True).fit(SCALE).unlike > 4
+    assert WearModel(count_cells(select_rows(faster)), multiplicative=True, counted=True).fit(SCALE).heterogeneity > 4
 
 
 def test_curves_of_a_scale_fall_by_it_on_average() -> None:

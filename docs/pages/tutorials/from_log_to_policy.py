@@ -3,7 +3,7 @@ From a CSV file to a decision
 =============================
 
 You have a file of past decisions. Do the arms wear out, with use or with time? Which policy would have earned more? This page
-asks a made log, of which the truth is known, takes the recommended policy live, and then asks logs of real data.
+asks a simulated log, whose truth is known, takes the recommended policy live, and then asks logs of real data.
 """
 
 # %%
@@ -102,7 +102,7 @@ advice = rotting.advise(log, policies, runs=40)
 print(advice.table())
 
 # %%
-# Since this log is made, the gain can be checked. The policy plays live, in the world that made the log.
+# Since this log is simulated, the gain can be checked. The policy plays live, in the world that made the log.
 
 bandit = rotting.Bandit(advice.policy, arms=NAMES, seed=0)
 shown, earned = {}, 0

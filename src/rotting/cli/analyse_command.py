@@ -26,6 +26,7 @@ _COLUMNS = {
     "unit": "column that says who wears out, such as a country or a placement",
     "propensity": "column with the probabilities of the choices",
     "available": 'column with the arms that could be chosen, such as ["a", "b"]',
+    "paused": "column with the arms that were paused at random, or empty",
     "decision": "column with the ids of the decisions, which must differ",
 }
 

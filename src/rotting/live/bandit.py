@@ -65,9 +65,9 @@ class Bandit(ArmChanges[Arm]):
             each reward when it comes, and expects one for every decision.
         missing: the reward of a decision whose window closes without one; None if such a decision does not count.
         probe: the share of the time for which each arm is paused at random, at most 0.5; None for no pauses. While an arm is
-            paused, time passes and its pulls stand still, so that a log of the bandit can tell whether arms wear out with
-            their pulls or with time (`rotting.diagnose`). An arm is paused for a quarter of its age at a time. See
-            docs/probe.md for the price.
+            paused, time passes and its pulls stand still, so that a log of the bandit may tell whether arms wear out with
+            their pulls or with time (`rotting.diagnose`), if many arms wear a lot. An arm is paused for a quarter of its age
+            at a time. See docs/probe.md for how rarely pauses tell, and for their price.
         compile: "auto": the bandit decides at once, interpreted, while a child process compiles the policy, and changes over to
             machine code between two calls. With "now", calls wait for the compiler, unless `warm_up` was called; "never" does
             without it. Machine code that is cached is used at once. The decisions are the same bit for bit. See

@@ -20,6 +20,7 @@ from rotting.errors import InvalidTypeError
 from rotting.logs.diagnosis import Diagnosis, diagnose
 from rotting.logs.fit import FittedFamily, fit
 from rotting.logs.log import Log
+from rotting.logs.verdicts import Clock, Decay
 from rotting.policies.eff_raw_ucb import EffRAWUCB
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.sw_ucb import SWUCB
@@ -38,10 +39,11 @@ if TYPE_CHECKING:
 
 ROUNDS = 40_000_000  # of one policy under one reading, which decide the number of runs
 FEWEST_RUNS, MOST_RUNS = 40, 200
+# In per cent, at the lower end of the interval. In problems whose arms are alike every policy gains about nothing, and loses
+# nothing: without a least gain, chance would recommend one policy of a log that cannot show any difference.
+LEAST_GAIN = 1.0
 _OUTSIDE = 0.025  # of the runs lie below an interval, and as many above
 _AT_ONCE = 20  # runs whose means are in memory at a time
-_READINGS = {"pulls": ("pulls",), "time": ("time",), "both": ("both",)}  # of a verdict; of the others, see below
-_EITHER = ("pulls", "time")
 
 
 class Gain(NamedTuple):
@@ -52,7 +54,7 @@ class Gain(NamedTuple):
     """
 
     policy: Policy
-    clock: str
+    clock: Clock
     reward: Interval
     gain: Interval
 
@@ -78,7 +80,7 @@ class Advice:
     runs: int
 
     @property
-    def clocks(self) -> tuple[str, ...]:
+    def clocks(self) -> tuple[Clock, ...]:
         """The clocks along which arms may wear out, as far as the log can tell."""
         return tuple(dict.fromkeys(each.clock for each in self.gains))
 
@@ -150,7 +152,7 @@ def advise(
 
     The policies play problems that the log could have come from (`rotting.fit`), under every reading that the log allows: if it
     cannot tell whether arms wear out with their pulls or with time, under both. A policy is recommended only if its intervals
-    are above zero under every reading.
+    begin at a gain of 1 % or more under every reading.
 
     Every policy plays as many rounds as the log has rewards.
 
@@ -178,10 +180,19 @@ def advise(
     listed = tuple(default_policies(log)) if policies is None else check_policies(policies)
     number = default_runs(log) if runs is None else positive_int("runs", runs)
     falling = all(each.verdict != "rises" for each in diagnosis.arms)
-    families = [fit(log, clock, falling) for clock in _READINGS.get(diagnosis.decay, _EITHER)]
+    families = [fit(log, clock, falling) for clock in _readings(diagnosis.decay)]
     gains = gains_on(families, listed, number, seed, progress)
     policy, reason = _choice(gains, listed)
     return Advice(log, diagnosis, tuple(gains), policy, reason, number)
+
+
+def _readings(decay: Decay) -> tuple[Clock, ...]:
+    """Return the clocks along which arms may wear out, given the verdict."""
+    match decay:
+        case "none" | "cannot tell":
+            return "pulls", "time"
+        case clock:
+            return (clock,)
 
 
 def default_runs(log: Log) -> int:
@@ -239,19 +250,20 @@ def _relative(rewards: Floats, log_rewards: Floats) -> Interval:
 
 
 def _choice(gains: Sequence[Gain], policies: Sequence[Policy]) -> tuple[Policy | None, str]:
-    """Return the policy with the largest gain where it is smallest, if that is above zero, and the reason."""
+    """Return the policy with the largest gain where it is smallest, if that is enough, and the reason."""
     ends = {policy: [each.gain for each in gains if each.policy == policy] for policy in policies}
     unknown = next((each.gain.reason for each in gains if isinstance(each.gain, NoInterval)), None)
     lows = {policy: min(-math.inf if low is None else low for _, low, _ in found) for policy, found in ends.items()}
     best = max(lows, key=lambda policy: lows[policy])
     label = dict(zip(policies, labels_of(policies), strict=True))[best]
-    if lows[best] > 0:
+    if lows[best] >= LEAST_GAIN:
         high = max(high for _, _, high in ends[best] if high is not None)
         return best, f"{_when(gains)}, {label} would have earned {_short(lows[best])} to {_short(high)} % more."
     if unknown is not None and lows[best] == -math.inf:
         return None, f"No policy is recommended: {unknown}."
     return None, (
-        f"No policy is recommended: none earns more than the log in 95 % of the problems that it could have come from. "
+        f"No policy is recommended: none earns at least {LEAST_GAIN:.0f} % more than the log in 95 % of the problems that it could "
+        f"have come from. "
         f"{label} comes closest, with a gain of at least {lows[best]:+.1f} %."
     )
 

@@ -13,7 +13,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.logs.log import Log
 from rotting.logs.stacks import Stacks
 
-FEWEST = 5
+FEWEST_IN_BUCKET = 5
 """Rewards that each arm must have in each bucket."""
 _NUMBERS = (32, 16, 8, 4)  # of buckets: the first one that every arm fills is taken
 
@@ -45,7 +45,7 @@ def buckets_of(log: Log) -> Buckets | EmptyBucket:
         places = bucket * n_arms + arm
         counts = np.bincount(places, minlength=number * n_arms)
         place = int(np.argmin(counts))
-        if counts[place] >= FEWEST:
+        if counts[place] >= FEWEST_IN_BUCKET:
             return Buckets(reward[np.argsort(places, kind="stable")], counts, bucket, n_arms)
         empty = EmptyBucket(place % n_arms, place // n_arms, number, int(counts[place]))
     return empty

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 import numpy as np
 
 from rotting.display.tables import Column, FormattedTable
-from rotting.logs.clocks import FEWEST_UNITS, entanglement
+from rotting.logs.clocks import FEWEST_UNITS, MOST_ENTANGLED, entanglement
 from rotting.logs.fixed_choices import fixed_choices
 from rotting.logs.log import Log
-from rotting.logs.trends import FEWEST
+from rotting.logs.pauses import FEWEST_PAUSES, count_pauses
+from rotting.logs.trends import FEWEST_REWARDS
 
 
 def describe(log: Log) -> FormattedTable:
@@ -37,12 +38,18 @@ def describe(log: Log) -> FormattedTable:
 def _lessons(log: Log) -> list[str]:
     """Return sentences about what can and cannot be learned."""
     known = np.bincount(log.arm[log.known], minlength=len(log.arms))
-    enough = int((known >= FEWEST).sum())
-    found = [f"Wear of single arms: {enough} of {len(log.arms)} arms have at least {FEWEST} rewards."]
+    enough = int((known >= FEWEST_REWARDS).sum())
+    found = [f"Wear of single arms: {enough} of {len(log.arms)} arms have at least {FEWEST_REWARDS} rewards."]
     if len(log.units) >= FEWEST_UNITS:
+        entangled = entanglement(log)
+        how = "may" if entangled <= MOST_ENTANGLED else "met the arms at rates too alike to"
         found.append(
-            f"Clock: {len(log.units)} units may tell pulls and time apart (entanglement {entanglement(log):.2f}; at 1 they "
-            f"could not)."
+            f"Clock: {len(log.units)} units {how} tell pulls and time apart (entanglement {entangled:.2f}; at 1 they could not)."
+        )
+    elif log.paused is not None and (pauses := count_pauses(log)) >= FEWEST_PAUSES:
+        found.append(
+            f"Clock: {pauses} random pauses may tell pulls and time apart, but need many arms that wear a lot (docs/probe.md). "
+            f"At least {FEWEST_UNITS} units tell better (entanglement {entanglement(log):.2f})."
         )
     else:
         found.append(

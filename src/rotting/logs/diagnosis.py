@@ -16,18 +16,18 @@ from rotting.errors import InvalidTypeError
 from rotting.logs import clocks
 from rotting.logs.curves import arm_figure
 from rotting.logs.log import Log
-from rotting.logs.pauses import compare_pauses
+from rotting.logs.pauses import FEWEST_PAUSES, compare_pauses, count_pauses
 from rotting.logs.trends import QUARTER, ArmTrend, arm_trends
+from rotting.logs.verdicts import CANNOT_TELL, Clock, Decay
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
-CANNOT_TELL = "cannot tell"
 NO_FALL = 0.2  # arms that together fell by less than this share of their level do not wear out
 # The probability at which a clock is named. Among 477 logs on which this test was developed, at 0.8 up to 8 % of a cell of
 # docs/diagnosis.md were wrong; at 0.95 hardly fewer than at 0.9, but in one cell only 72 % right.
 SURE = 0.9
-UNLIKE = NormalDist().inv_cdf(0.99)  # a test at 1 %
+MOST_HETEROGENEITY = NormalDist().inv_cdf(0.99)  # of units for which two clocks are named: a test at 1 %
 REASONS = {
     "pulls": "Units that pulled an arm more often wore it out faster at the same time",
     "time": "Arms wore out in busy and quiet units at the same times",
@@ -51,7 +51,7 @@ class Diagnosis:
     """
 
     log: Log
-    decay: str
+    decay: Decay
     reason: str
     arms: tuple[ArmTrend, ...]
     entanglement: float
@@ -102,7 +102,8 @@ def diagnose(log: Log) -> Diagnosis:
     """Return whether the arms of a log wear out, which of them, and along which clock.
 
     An arm is judged by its launch against its recent pulls. A clock is only named if the log can tell pulls and time apart: it
-    needs units that met the same arms at different rates, or random pauses (`Bandit(probe=...)`). Otherwise the verdict is
+    needs units that met the same arms at different rates. Random pauses (`Bandit(probe=...)`) tell only where many arms wear a
+    lot. Otherwise the verdict is
     "none", if all arms together did not fall, or "cannot tell".
 
     Example:
@@ -141,39 +142,51 @@ def _common_change(log: Log) -> tuple[float, float, float]:
     return change / scale, (change - half) / scale, (change + half) / scale
 
 
-def _clock(log: Log, arms: tuple[ArmTrend, ...], change: tuple[float, float, float], entangled: float) -> tuple[str, str]:
+def _clock(log: Log, arms: tuple[ArmTrend, ...], change: tuple[float, float, float], entangled: float) -> tuple[Decay, str]:
     """Return the clock along which arms wear out, and the reason."""
-    named = _named_clock(log) or _clock_by_pauses(log)
+    named = (_named_clock(log) if entangled <= clocks.MOST_ENTANGLED else None) or _clock_by_pauses(log)
     if named is not None:
         return named
     moving = [each for each in arms if each.verdict in {"wears out", "rises"}]
     if not moving and change[1] > -NO_FALL:
         return "none", f"All arms together fell by less than {-min(change[1], 0.0):.0%} (95 % interval), and no arm changed."
     if len(log.units) < clocks.FEWEST_UNITS:
-        how = (
-            f"The pulls of an arm grow with time (entanglement {entangled:.2f}), so either clock explains the same rewards. At "
-            f"least {clocks.FEWEST_UNITS} units of unequal traffic, or random pauses of arms, could tell."
-        )
-        return CANNOT_TELL, how
-    return CANNOT_TELL, f"The units do not tell pulls and time apart clearly enough (entanglement {entangled:.2f})."
+        why = f"The pulls of an arm grow with time (entanglement {entangled:.2f}), so either clock explains the same rewards."
+        could = f"At least {clocks.FEWEST_UNITS} units of unequal traffic could tell"
+        may = "random pauses may, but need many arms that wear a lot (docs/probe.md)"
+        return CANNOT_TELL, f"{why} {could}; {may}." if log.paused is None else f"{why}{_silent_pauses(log)} {could}."
+    why = f"The units do not tell pulls and time apart clearly enough (entanglement {entangled:.2f})."
+    return CANNOT_TELL, why + _silent_pauses(log)
 
 
-def _named_clock(log: Log) -> tuple[str, str] | None:
+def _silent_pauses(log: Log) -> str:
+    """Return a sentence about random pauses that name no clock; nothing if the log has no column of them."""
+    if log.paused is None:
+        return ""
+    pauses = count_pauses(log)
+    if pauses < FEWEST_PAUSES:
+        return f" With fewer than {FEWEST_PAUSES} random pauses ({pauses}), they do not tell."
+    return f" The {pauses} random pauses do not tell, either."
+
+
+def _named_clock(log: Log) -> tuple[Clock, str] | None:
     """Return the clock that the units of a log name, and the reason; None if they name none."""
     if len(log.units) < clocks.FEWEST_UNITS or clocks.effective_rewards(log) < clocks.FEWEST_REWARDS:
         return None
     found = clocks.compare_clocks(log)
     name, chance = max(found.probabilities.items(), key=lambda each: each[1])
-    along = ("pulls", "time") if name == "both" else (name,)
-    if name == "none" or chance < SURE or min(found.falls[each] for each in along) <= 0:  # rewards that rise are no wear
+    if name == "none" or chance < SURE:
+        return None
+    along: tuple[Clock, ...] = ("pulls", "time") if name == "both" else (name,)
+    if min(found.falls[each] for each in along) <= 0:  # rewards that rise are no wear
         return None
     # One clock that runs faster in some units than in others looks like two clocks.
-    if name == "both" and found.unlike > UNLIKE:
+    if name == "both" and found.heterogeneity > MOST_HETEROGENEITY:
         return None
     return name, f"{REASONS[name]} (probability {'above 99 %' if chance > 0.99 else f'{chance:.0%}'})."
 
 
-def _clock_by_pauses(log: Log) -> tuple[str, str] | None:
+def _clock_by_pauses(log: Log) -> tuple[Clock, str] | None:
     """Return the clock that the random pauses of a log name, and the reason; None if there are none, or they name none."""
     found = compare_pauses(log) if log.paused is not None else None
     if found is None or found.clock is None:

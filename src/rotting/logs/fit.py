@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Iterator
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, get_args
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from rotting.logs.clocks import FEWEST_UNITS
 from rotting.logs.fitted_noise import fitted_noise
 from rotting.logs.levels import Cells, cells_of, draw_levels, levels_of, pull_starts, round_starts
 from rotting.logs.log import Log, positions
+from rotting.logs.verdicts import Clock
 from rotting.problems.arms import Arm, Product, Rested, Restless, Sum
 from rotting.problems.decays import Piecewise
 from rotting.problems.families import ProblemFamily, family_key, generator
@@ -22,7 +23,7 @@ from rotting.problems.mean_table import PRODUCT, SUM, Means, Steps, join, merge,
 from rotting.problems.oracle import GREEDY_RISING, GREEDY_TWO_CLOCKS
 from rotting.problems.problem import Problem
 
-CLOCKS = ("pulls", "time", "both")
+CLOCKS = get_args(Clock)
 
 
 class Rounds(NamedTuple):
@@ -66,7 +67,7 @@ class FittedFamily(ProblemFamily):
 
     is_value: ClassVar[bool] = True
 
-    def __init__(self, log: Log, clock: str, falling: bool) -> None:
+    def __init__(self, log: Log, clock: Clock, falling: bool) -> None:
         rows = rounds_of(log)
         self.clock, self.falling = clock, falling
         self.n_arms, self.horizon = len(log.arms), rows.reward.size
@@ -177,7 +178,7 @@ def _decay(steps: Steps) -> Piecewise:
     return Piecewise(steps[1], starts=steps[0])
 
 
-def fit(log: Log, clock: str, falling: bool = True) -> FittedFamily:
+def fit(log: Log, clock: Clock, falling: bool = True) -> FittedFamily:
     """Return problems that a log could have come from, a new one in every run: what the log leaves open differs between runs.
 
     The levels of an arm along the clock are drawn from their distribution given the rewards of the log. After the last reward

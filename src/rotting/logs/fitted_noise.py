@@ -9,7 +9,7 @@ from rotting.logs.levels import Cells
 from rotting.problems.noise import Bernoulli, Noise, Noiseless, Poisson, Resampled
 
 RESIDUALS = 512  # in a table
-_FEWEST = 10  # rewards of a cell whose residuals are used
+_FEWEST_RESIDUALS = 10  # rewards of a cell whose residuals are used
 _DISPERSION = (0.8, 1.25)  # the variance of counts divided by their mean, if they are Poisson
 
 
@@ -19,7 +19,7 @@ def fitted_noise(arm: Ints, tick: Ints, reward: Floats, cells: Cells) -> Noise:
         return Bernoulli()
     own = np.searchsorted(cells.starts, tick, side="right") - 1
     counts, means = cells.counts[own, arm], cells.means[own, arm]
-    used = counts >= min(_FEWEST, float(counts.max()))
+    used = counts >= min(_FEWEST_RESIDUALS, float(counts.max()))
     left = (reward - means)[used]
     if not left.any():
         return Noiseless()
@@ -40,7 +40,7 @@ def _is_poisson(left: Floats, counts: Floats, means: Floats) -> bool:
 
 def _grows_with_level(cells: Cells) -> bool:
     """Return whether the standard deviation of the rewards is closer to a multiple of their level than to a constant."""
-    used = (cells.counts >= _FEWEST) & (cells.means > 0) & (cells.squares > 0)
+    used = (cells.counts >= _FEWEST_RESIDUALS) & (cells.means > 0) & (cells.squares > 0)
     if used.sum() < 2:
         return True
     weights, spread, level = (

@@ -25,7 +25,7 @@ from rotting.display.tables import NO_INTERVAL, Column, FormattedTable, interval
 from rotting.logs.log import Log
 
 _FALSE_ALARM = 0.001  # the chance that the right propensities of a log fail their check
-_FEWEST = 30  # rows of equal weight, below which a mean is not nearly normal
+_FEWEST_ROWS = 30  # rows of equal weight, below which a mean is not nearly normal
 _Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
 
@@ -93,8 +93,8 @@ def _value(name: str, weight: Floats, scores: Floats, alarm: float) -> Interval:
     if abs(off) > alarm * float(weight.std()) / math.sqrt(weight.size):
         return NoInterval(math.nan, f"the weights of {name} average {1 + off:.2g}, not 1, so its propensities cannot be right")
     rows = float(weight.sum() ** 2 / (weight**2).sum())
-    if rows < _FEWEST:
-        return NoInterval(float(scores.mean()), f"the weights of {name} are worth {rows:.0f} rows, fewer than {_FEWEST}")
+    if rows < _FEWEST_ROWS:
+        return NoInterval(float(scores.mean()), f"the weights of {name} are worth {rows:.0f} rows, fewer than {_FEWEST_ROWS}")
     half = NormalDist().inv_cdf((1 + LEVEL) / 2) * float(scores.std(ddof=1)) / math.sqrt(scores.size)
     mean = float(scores.mean())
     return Interval(mean, mean - half, mean + half)

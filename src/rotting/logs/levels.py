@@ -19,7 +19,8 @@ from rotting.problems.variates import normals
 
 # docs/log-intervals.md measures with these values how often the intervals of a fit hold the truth.
 MOST_CELLS = 40  # a fall is found to within 1/40 of the clock
-FEWEST = 5  # rewards of each arm in each cell, on average: the standard error of a cell is below half of that of a reward
+# Rewards of each arm in each cell, on average: the standard error of a cell is below half of that of a reward.
+FEWEST_IN_CELL = 5
 # The step of the walk from cell to cell, in units of the spread of all levels. Over 40 cells a step of 0.02 leads 0.13 away,
 # one of 0.2 more than 1, and one of 0.8 leaves nothing of a level after two cells. Likelihoods hardly tell steps closer than
 # a factor of 2 apart.
@@ -61,7 +62,7 @@ def round_starts(n_arms: int, horizon: int) -> Ints:
 
 def _even(horizon: int, n_arms: int) -> Floats:
     """Return where cells of equal length start on a clock from 0 to 1, as many as the rewards can fill."""
-    cells = min(max(horizon // (FEWEST * n_arms), 1), MOST_CELLS)
+    cells = min(max(horizon // (FEWEST_IN_CELL * n_arms), 1), MOST_CELLS)
     return np.arange(cells) / cells
 
 

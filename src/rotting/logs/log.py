@@ -8,9 +8,9 @@ import numpy as np
 from rotting.common.arrays import Ints
 from rotting.common.html_parts import block
 from rotting.display.tables import FormattedTable
-from rotting.errors import InvalidValueError
+from rotting.errors import InvalidArgumentError, InvalidValueError
 from rotting.live.past_rewards import read_columns
-from rotting.logs import columns as reading
+from rotting.logs import columns
 
 
 class Log:
@@ -66,29 +66,32 @@ class Log:
         name: str | None = None,
         paused: str | None = None,
     ) -> None:
-        columns, _, is_log = read_columns(data, name, keep_missing=True)
-        if is_log and "paused" in columns:
+        try:
+            table, _, is_log = read_columns(data, name, keep_missing=True)
+        except InvalidArgumentError as error:  # it names the parameter of `Bandit.learn`
+            raise error.replace(field="data") if error.field == "history" else error from error
+        if is_log and "paused" in table:
             paused = paused or "paused"
-        arms = reading.labels(reading.select(columns, "arm", arm), arm, may_look_missing=is_log)
-        rewards = reading.rewards(reading.select(columns, "reward", reward), reward)
+        arms = columns.labels(columns.select(table, "arm", arm), arm, may_look_missing=is_log)
+        rewards = columns.rewards(columns.select(table, "reward", reward), reward)
         if not rewards.size:
             raise InvalidValueError("data", "have at least one row", data, got="none")
-        units = reading.Labels(("",), np.zeros(rewards.size, np.int64))
+        units = columns.Labels(("",), np.zeros(rewards.size, np.int64))
         if unit is not None:
-            units = reading.labels(reading.select(columns, "unit", unit), unit)
+            units = columns.labels(columns.select(table, "unit", unit), unit)
         times, dated = np.arange(rewards.size, dtype=np.float64), False
         if time is not None:
-            times, dated = reading.times(reading.select(columns, "time", time), time)
+            times, dated = columns.times(columns.select(table, "time", time), time)
         chances = None
         if propensity is not None:
-            chances = reading.propensities(reading.select(columns, "propensity", propensity), propensity)
+            chances = columns.propensities(columns.select(table, "propensity", propensity), propensity)
         choices = None
         if available is not None:
-            choices = reading.available(reading.select(columns, "available", available), available)
+            choices = columns.available(columns.select(table, "available", available), available)
         pauses = None
         if paused is not None:
-            pauses = reading.paused(reading.select(columns, "paused", paused), paused, arms.names)
-        rounds = np.array(columns["round"], np.int64) if is_log and "round" in columns else np.arange(1, rewards.size + 1)
+            pauses = columns.paused(columns.select(table, "paused", paused), paused, arms.names)
+        rounds = np.array(table["round"], np.int64) if is_log and "round" in table else np.arange(1, rewards.size + 1)
         filled: list[tuple[str | None, Sized | None]] = [(arm, arms.which), (unit, units.which), (time, times)]
         filled += [(propensity, chances), (available, choices), (paused, pauses)]
         for column, values in filled:
@@ -98,7 +101,7 @@ class Log:
         if choices is not None:
             _check_available(arms, choices, arm)
         if decision is not None:
-            _check_decisions(reading.select(columns, "decision", decision), decision)
+            _check_decisions(columns.select(table, "decision", decision), decision)
         order = np.argsort(times, kind="stable")
         self.reordered = int((np.maximum.accumulate(times) > times).sum())
         self.arms, self.arm = arms.names, arms.which[order]
@@ -165,19 +168,19 @@ def positions(which: Ints) -> Ints:
     return found
 
 
-def _check_available(arms: reading.Labels, choices: Sequence[frozenset[Hashable]], column: str) -> None:
+def _check_available(arms: columns.Labels, choices: Sequence[frozenset[Hashable]], column: str) -> None:
     for row, (arm, possible) in enumerate(zip(arms.which, choices, strict=True)):
         if arms.names[arm] not in possible:
-            raise InvalidValueError(column, "be among the available arms", arms.names[arm], where=reading.place(row, column))
+            raise InvalidValueError(column, "be among the available arms", arms.names[arm], where=columns.place(row, column))
 
 
 def _check_decisions(column: Any, name: str) -> None:
-    ids = reading.labels(column, name)
+    ids = columns.labels(column, name)
     if len(ids.names) < ids.which.size:
         row = int(np.flatnonzero(positions(ids.which) > 0)[0])
         raise InvalidValueError(
             name,
             "be different in every row: a decision has one reward",
             ids.names[ids.which[row]],
-            where=reading.place(row, name),
+            where=columns.place(row, name),
         )

@@ -22,7 +22,7 @@ three terms more alike.
 
 import math
 from itertools import chain
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from rotting.logs.log import Log, positions
 
 FEWEST_PAUSES = 5
 ERROR = 0.01  # of each one-sided test
-EDGE = 0.5  # a clock is named if the share of the other one is surely below this
+MAJORITY = 0.5  # a clock is named if the share of the other one is surely below this
 WEAR = 3.0  # standard errors by which arms must wear out from `at once` to `later`
 DRAWS = 1_000  # of spans, for each test
 
@@ -52,7 +52,7 @@ class PauseTest(NamedTuple):
 
     pauses: int
     share_of_time: float  # NaN if the arms do not wear out
-    clock: str | None  # "pulls", "time", or None if the pauses do not tell
+    clock: Literal["pulls", "time"] | None  # None if the pauses do not tell
 
 
 def compare_pauses(log: Log) -> PauseTest:
@@ -66,14 +66,19 @@ def compare_pauses(log: Log) -> PauseTest:
     falls = (weight * (spans.later - spans.at_once))[others]
     if not weight[spans.paused].any() or falls.sum() > -WEAR * math.sqrt((falls**2).sum()):
         return PauseTest(pauses, math.nan, None)
-    clock = None
-    if _is_lower(spans, weight, 1 - EDGE, 1.0):
+    clock: Literal["pulls", "time"] | None = None
+    if _differs(spans, weight, 1 - MAJORITY, "lower"):
         clock = "time"
-    elif _is_lower(spans, weight, EDGE, -1.0):
+    elif _differs(spans, weight, MAJORITY, "higher"):
         clock = "pulls"
     at_once, later = (_means(spans, weight * others, each) for each in (spans.at_once, spans.later))
     used = weight * spans.paused
     return PauseTest(pauses, float((used * (spans.later - at_once)).sum() / (used * (later - at_once)).sum()), clock)
+
+
+def count_pauses(log: Log) -> int:
+    """Return the number of random pauses that `compare_pauses` can use."""
+    return int(find_spans(log).paused.sum())
 
 
 def find_spans(log: Log) -> Spans:
@@ -92,12 +97,16 @@ def find_spans(log: Log) -> Spans:
         place = np.searchsorted(pulls, starts)
         during = np.searchsorted(np.sort(times[which == arm]), starts)
         decisions = np.searchsorted(rounds, starts)
+        # The m pulls before a span come from the span before it, and those after it need time to come: the last span that is
+        # used ends at starts[k + 1], and one more whole span follows, which ends at starts[k + 2].
         for k in range(1, starts.size - 2):
             m = int(place[k] - place[k - 1])
             if m:
                 level = (sums[place[k]] - sums[place[k - 1]]) / m
                 ends = np.minimum(place[k : k + 2] + m, pulls.size)
                 at_once, later = (sums[ends] - sums[place[k : k + 2]] - (ends - place[k : k + 2]) * level) / m
+                # The probe pauses an arm for whole spans, but a decision that the other arms cannot serve lists no pause: more
+                # than half of the decisions list the arms of a paused span, and none those of another.
                 is_paused = 2 * (during[k + 1] - during[k]) > decisions[k + 1] - decisions[k]
                 rows.append((bool(is_paused), k, m, float(at_once), float(later)))
     columns = [np.array(each) for each in zip(*rows, strict=True)] if rows else [np.zeros(0, np.int64)] * 5
@@ -107,6 +116,8 @@ def find_spans(log: Log) -> Spans:
 def _weights(spans: Spans, variance: float) -> Floats:
     """Return the weight of each span: how much arms wear out in spans of this number, divided by the variance of its levels."""
     others, m = ~spans.paused, spans.m
+    # Few spans have the same number, so their mean fall is mostly noise. Arms of neighbouring numbers have nearly the same age
+    # and wear by nearly as much, so three numbers are pooled.
     fall, size = (
         np.convolve(np.bincount(spans.number[others], each[others], int(spans.number.max()) + 1), np.ones(3), "same")
         for each in (m * (spans.at_once - spans.later), m)
@@ -126,20 +137,22 @@ def _means(spans: Spans, weight: Floats, values: Floats) -> Floats:
     return means
 
 
-def _is_lower(spans: Spans, weight: Floats, share_of_time: float, sign: float) -> bool:
-    """Return whether arms surely resume lower than this share of time would let them; with a sign of -1, higher.
+def _differs(spans: Spans, weight: Floats, share_of_time: float, direction: Literal["lower", "higher"]) -> bool:
+    """Return whether arms surely resume lower, or higher, than this share of time would let them.
 
     Spans are drawn and compared among those of the same number, since arms of another age have worn by another amount.
     """
     expected = spans.at_once + share_of_time * (spans.later - spans.at_once)
     level = np.where(spans.paused, spans.later, expected)
-    score = sign * weight * (level - _means(spans, weight, level))
+    score = weight * (level - _means(spans, weight, level))
+    if direction == "higher":
+        score = -score
     found, rng = score[spans.paused].sum(), np.random.default_rng(0)
     order = np.argsort(spans.number, kind="stable")
     in_order, number = score[order], spans.number[order]
     drawn = positions(number) < np.bincount(number, spans.paused[order])[number]  # as many of each number as were paused
-    lower = 0
+    as_low = 0  # draws that differ as much as the paused spans do
     for _ in range(DRAWS):
         shuffled = in_order[np.argsort(number + rng.random(number.size))]  # the spans of each number, in a random order
-        lower += shuffled[drawn].sum() <= found
-    return bool(1 + lower <= ERROR * (DRAWS + 1))
+        as_low += shuffled[drawn].sum() <= found
+    return bool(1 + as_low <= ERROR * (DRAWS + 1))

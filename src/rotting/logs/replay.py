@@ -20,6 +20,7 @@ from rotting.logs.diagnosis import diagnose
 from rotting.logs.fixed_choices import FixedChoice, fixed_choices, fixed_table
 from rotting.logs.log import Log
 from rotting.logs.stacks import StackGame, Stacks, play_stacks, stack_loop, stacks_of
+from rotting.logs.verdicts import Decay
 from rotting.policy import Policy, check_policies
 
 DRAWS = 20
@@ -208,7 +209,7 @@ def check_replay(log: Log, policies: Policy | Sequence[Policy]) -> tuple[Policy,
     return listed
 
 
-def _replay(log: Log, policy: Policy, stacks: Stacks, buckets: Buckets | EmptyBucket, decay: str, seed: int) -> PolicyReplay:
+def _replay(log: Log, policy: Policy, stacks: Stacks, buckets: Buckets | EmptyBucket, decay: Decay, seed: int) -> PolicyReplay:
     by_time = decay != "pulls" and isinstance(buckets, Buckets)
     loop = stack_loop(policy, stacks.units.size * (1 + DRAWS * by_time))
     game = play_stacks(policy, stacks, seed, loop)
@@ -236,7 +237,7 @@ def _bounds_to_the_end(
     stacks: Stacks,
     game: StackGame,
     buckets: Buckets | EmptyBucket,
-    decay: str,
+    decay: Decay,
     seed: int,
     loop: Callable[..., bool],
 ) -> tuple[float, float, str]:

@@ -23,7 +23,8 @@ from rotting.logs.diagnosis import Diagnosis
 from rotting.logs.fit import fit
 from rotting.logs.log import Log
 from rotting.logs.replay import Replay, check_replay, replay
-from rotting.logs.trends import FEWEST, ArmTrend
+from rotting.logs.trends import FEWEST_REWARDS, ArmTrend
+from rotting.logs.verdicts import CANNOT_TELL, ArmVerdict
 from rotting.policy import Policy
 from rotting.report.about import About, versions
 from rotting.report.model import Findings, Section
@@ -37,7 +38,7 @@ _CLOCKS = {
     "pulls": "They wear out with use: the more often an arm is shown, the less it pays.",
     "time": "They wear out with time, however often they are shown.",
     "both": "They wear out with use and with time.",
-    "cannot tell": "The log cannot tell whether use or time wears them out.",
+    CANNOT_TELL: "The log cannot tell whether use or time wears them out.",
 }
 
 
@@ -171,7 +172,7 @@ def _wear(analysis: Analysis) -> Findings:
         *table.notes,
         "launch and recent are means of the log itself; the interval is that of the change between them.",
         "wears out, rises: the whole interval is below or above 0. steady: it is close to 0. too few: neither.",
-        f"An arm with fewer than {FEWEST} rewards has no interval (-).",
+        f"An arm with fewer than {FEWEST_REWARDS} rewards has no interval (-).",
     )
     rows = [table.rows[arm] for arm in order]
     shown = FormattedTable(("Each arm, from its launch to its recent pulls",), table.columns, rows, table.left, notes)
@@ -180,7 +181,7 @@ def _wear(analysis: Analysis) -> Findings:
 
 def _counts(diagnosis: Diagnosis) -> str:
     counts = Counter(each.verdict for each in diagnosis.arms)
-    words = {
+    words: dict[ArmVerdict, str] = {
         "wears out": "wear out",
         "steady": "are steady",
         "rises": "rise",
@@ -220,7 +221,7 @@ def _change(arm: ArmTrend) -> str:
     """Return the verdict on an arm and the interval behind it, in a line."""
     verdict = "too few rewards for a verdict" if arm.verdict == "too few" else arm.verdict
     if math.isnan(arm.low):
-        return f"{verdict}, and for an interval: {arm.pulls:,}, below {FEWEST}"
+        return f"{verdict}, and for an interval: fewer than {FEWEST_REWARDS}"
     return f"{verdict}: change {arm.low:+.3g} to {arm.high:+.3g} (95 % interval)"
 
 
@@ -236,16 +237,18 @@ def _clock(diagnosis: Diagnosis) -> Findings:
 
 def _untangle(diagnosis: Diagnosis) -> list[str]:
     """Return what would tell pulls and time apart, if the log does not."""
-    if diagnosis.decay != "cannot tell":
+    if diagnosis.decay != CANNOT_TELL:
         return []
-    found = "Pauses at random would tell: take each arm out for a while, at times drawn by chance."
-    more = "So might a longer log, or units whose traffic differs more."
-    if len(diagnosis.log.units) < FEWEST_UNITS:
-        more = (
-            "So would a column that says who sees the arm, such as a country or a placement: at least "
+    log = diagnosis.log
+    found = "A longer log might tell, or units whose traffic differs more."
+    if len(log.units) < FEWEST_UNITS:
+        found = (
+            "A column that says who sees the arm, such as a country or a placement, could tell: at least "
             f"{FEWEST_UNITS} of them, some with much traffic and some with little."
         )
-    return [f"{found} {more}"]
+    if log.paused is None:
+        found += " Random pauses (rotting.Bandit(probe=...)) may tell, but need many arms that wear a lot: docs/probe.md."
+    return [found]
 
 
 def _replayed(found: Replay) -> Findings:
@@ -317,5 +320,5 @@ def _clock_step(diagnosis: Diagnosis) -> str:
         "pulls": "Spread the pulls, and replace arms by how often they were shown. Rest alone does not restore them.",
         "time": "Replace arms by their age. To show them less often does not make them last longer.",
         "both": "Replace arms by how often they were shown and by their age.",
-        "cannot tell": "Before you plan replacements, find out whether use or time wears arms out: the section above says how.",
+        CANNOT_TELL: "Before you plan replacements, find out whether use or time wears arms out: the section above says how.",
     }[diagnosis.decay]

@@ -16,9 +16,10 @@ import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.logs.log import Log
+from rotting.logs.verdicts import ArmVerdict
 
 ERROR = 0.05  # probability that the interval of any arm is wrong
-FEWEST = 40  # pulls of an arm to be judged
+FEWEST_REWARDS = 40  # of an arm to be judged
 GRID = 2 ** (1 / 8)  # ratio of neighbouring numbers of the grid: at most 8 % of the pulls are left out
 QUARTER = 4
 MARGIN = 0.25  # of the level: a change below it is not worth acting on
@@ -27,8 +28,10 @@ MARGIN = 0.25  # of the level: a change below it is not worth acting on
 class ArmTrend(NamedTuple):
     """What a log says about one arm.
 
-    `launch` and `recent` are the mean rewards of the first and the last quarter of its pulls; `low` and `high` are the 95 %
-    interval of the change from `launch` to `recent`, which holds for all arms at once. They are NaN if there are too few pulls.
+    `pulls` counts all its rows, also those without a reward; the others are about its rewards. `launch` and `recent` are the
+    means of the first and the last quarter of its rewards; `low` and `high` are the 95 %
+    interval of the change from `launch` to `recent`, which holds for all arms at once. They are NaN if there are too few
+    rewards.
     """
 
     name: Hashable
@@ -37,18 +40,19 @@ class ArmTrend(NamedTuple):
     recent: float
     low: float
     high: float
-    verdict: str  # "wears out", "steady", "rises" or "too few"
+    verdict: ArmVerdict
 
 
 def grid_up_to(rows: int) -> list[int]:
-    """Return the numbers of pulls at which an arm may be judged in a log of this many rows, each a multiple of four.
+    """Return the numbers of rewards at which an arm may be judged in a log of this many rows, each a multiple of four.
 
     Example:
         >>> grid_up_to(60)
         [40, 44, 48, 56]
     """
-    steps = range(math.floor(math.log(max(rows, FEWEST) / FEWEST, GRID)) + 1)
-    return sorted({QUARTER * math.floor(FEWEST * GRID**k / QUARTER) for k in steps} & set(range(FEWEST, rows + 1)))
+    steps = range(math.floor(math.log(max(rows, FEWEST_REWARDS) / FEWEST_REWARDS, GRID)) + 1)
+    numbers = {QUARTER * math.floor(FEWEST_REWARDS * GRID**k / QUARTER) for k in steps}
+    return sorted(numbers & set(range(FEWEST_REWARDS, rows + 1)))
 
 
 def arm_trends(log: Log) -> list[ArmTrend]:
@@ -61,13 +65,14 @@ def arm_trends(log: Log) -> list[ArmTrend]:
     ends = np.cumsum(np.bincount(log.arm[known], minlength=len(log.arms)))
     rewards = np.split(log.reward[known][order], ends[:-1])
     level = float(np.mean([abs(each.mean()) for each in rewards if each.size])) if any(each.size for each in rewards) else 0.0
-    return [_trend(name, each, grid, width, level) for name, each in zip(log.arms, rewards, strict=True)]
+    arms = zip(log.arms, log.pulls.tolist(), rewards, strict=True)
+    return [_trend(name, pulls, each, grid, width, level) for name, pulls, each in arms]
 
 
-def _trend(name: Hashable, rewards: Floats, grid: list[int], width: float, level: float) -> ArmTrend:
+def _trend(name: Hashable, pulls: int, rewards: Floats, grid: list[int], width: float, level: float) -> ArmTrend:
     reached = [n for n in grid if n <= rewards.size]
     if not reached:
-        return ArmTrend(name, rewards.size, math.nan, math.nan, math.nan, math.nan, "too few")
+        return ArmTrend(name, pulls, math.nan, math.nan, math.nan, math.nan, "too few")
     quarter = reached[-1] // QUARTER
     first, last = rewards[:quarter], rewards[reached[-1] - quarter : reached[-1]]
     launch, recent = float(first.mean()), float(last.mean())
@@ -76,6 +81,7 @@ def _trend(name: Hashable, rewards: Floats, grid: list[int], width: float, level
     half = width * math.sqrt(spread / quarter)
     low, high = recent - launch - half, recent - launch + half
     margin = MARGIN * max(abs(launch), level)
+    verdict: ArmVerdict
     if high < 0:
         verdict = "wears out"
     elif low > 0:
@@ -84,4 +90,4 @@ def _trend(name: Hashable, rewards: Floats, grid: list[int], width: float, level
         verdict = "steady"
     else:
         verdict = "too few"
-    return ArmTrend(name, rewards.size, launch, recent, low, high, verdict)
+    return ArmTrend(name, pulls, launch, recent, low, high, verdict)

@@ -19,14 +19,14 @@ import numpy as np
 from rotting.common.arrays import Floats
 from rotting.logs.unit_cells import PULL_BINS, TIME_BINS, UnitCells
 
-STEPS = 30  # of Fisher scoring, at most; it needs about 8
-CONVERGED = 1e-4  # the largest step of a coefficient; curves of interest fall by 0.1 and more
-TASTE_STEPS = 3  # of the variance of tastes, which hardly changes after the second one
-LONGEST = 1.0  # step of a coefficient, so that Fisher scoring does not overshoot
-LEAST = 1e-3  # level or variance of an arm, relative to those of all arms
-QUIETEST = 1e-6  # variance of an arm, relative to the square of a typical reward: changes of 0.1 % are no wear of interest
-UNKNOWN = 1e-6  # the precision of a level before any reward, so that an empty unit has a level too
-LARGEST = 50.0  # logarithm of a mean, so that it is a finite number
+MAX_ITERATIONS = 30  # of Fisher scoring; it needs about 8
+CONVERGED = 1e-4  # the largest change of a coefficient in the last iteration; curves of interest fall by 0.1 and more
+TASTE_ITERATIONS = 3  # of the estimate of the variance of tastes, which hardly changes after the second one
+MAX_STEP = 1.0  # of a coefficient in one iteration, so that Fisher scoring does not overshoot
+MIN_RELATIVE = 1e-3  # the least level or variance of an arm, relative to those of all arms
+MIN_VARIANCE = 1e-6  # of an arm, relative to the square of a typical reward: changes of 0.1 % are no wear of interest
+FLAT_PRECISION = 1e-6  # the precision of a level before any reward, so that an empty unit has a level too
+MAX_LOG_MEAN = 50.0  # so that the mean is a finite number
 
 PULL_STEPS = slice(1, PULL_BINS)  # of the curve over pulls, among the coefficients of an arm; the first is its level
 TIME_STEPS = slice(PULL_BINS, PULL_BINS + TIME_BINS - 1)
@@ -55,8 +55,8 @@ class Fit(NamedTuple):
     information: Floats
     coefficients: Floats  # the mode, before the tastes of units
     dispersion: float  # the variance of rewards, relative to the mean reward if they are counted
-    tastes: float  # the variance of what a unit adds to the predictor of an arm
-    unlike: float  # how much units differ between the halves of time: standard normal if only in their levels
+    taste_variance: float  # of what a unit adds to the predictor of an arm
+    heterogeneity: float  # how much units differ between the halves of time: standard normal if only in their levels
     error: float  # the sum of the squared errors, relative to the variance of the rewards of the arm
 
 
@@ -83,10 +83,10 @@ class WearModel:
         self.cells, self.multiplicative, self.counted = cells, multiplicative, counted
         self.n_units, self.n_arms = cells.rows.shape[:2]
         rows, rewards, squares = (each.sum(axis=(0, 2, 3)) for each in cells)
-        floor = LEAST * abs(rewards.sum()) / rows.sum()  # for arms without a single click
+        floor = MIN_RELATIVE * abs(rewards.sum()) / rows.sum()  # for arms without a single click
         self.levels = np.maximum(rewards / rows, floor) if multiplicative or counted else rewards / rows
         variances = np.maximum(squares / rows - (rewards / rows) ** 2, 0.0)
-        self.variances = np.maximum(variances, max(LEAST * variances.mean(), QUIETEST))
+        self.variances = np.maximum(variances, max(MIN_RELATIVE * variances.mean(), MIN_VARIANCE))
         self.spread = float((rows @ (self.variances / self.levels if counted else self.variances)) / rows.sum())
 
     def fit(self, scale: float) -> Fit:
@@ -95,22 +95,22 @@ class WearModel:
         arms = np.tile(means, (self.n_arms, 1))
         arms[:, 0] = (np.log(self.levels) if self.multiplicative else self.levels) + scale
         centre = np.concatenate([np.zeros(self.n_units - 1), arms.ravel()])
-        own = np.concatenate([[UNKNOWN], 1 / variances[1:]])
-        precision = np.concatenate([np.full(self.n_units - 1, UNKNOWN), np.tile(own, self.n_arms)])
+        own = np.concatenate([[FLAT_PRECISION], 1 / variances[1:]])
+        precision = np.concatenate([np.full(self.n_units - 1, FLAT_PRECISION), np.tile(own, self.n_arms)])
         x = centre
-        for _ in range(STEPS):
+        for _ in range(MAX_ITERATIONS):
             _, slope, weight = self._derivatives(x)
             uphill = _gathered(slope) / self.spread - precision * (x - centre)
             step = np.linalg.solve(_information(weight) / self.spread + np.diag(precision), uphill)
             largest = float(np.abs(step).max())
-            x = x + (step * min(1.0, LONGEST / max(largest, LONGEST)) if self.multiplicative else step)
+            x = x + (step * min(1.0, MAX_STEP / max(largest, MAX_STEP)) if self.multiplicative else step)
             if largest < CONVERGED:
                 break
         mean, slope, weight = self._derivatives(x)
-        dispersion, unlike = self._dispersion(mean)
-        tastes, information, linear = self._with_tastes(x, slope / dispersion, weight / dispersion, precision, centre)
+        dispersion, heterogeneity = self._dispersion(mean)
+        taste_variance, information, linear = self._with_tastes(x, slope / dispersion, weight / dispersion, precision, centre)
         error = float((self._squared_errors(mean).sum(axis=(0, 2, 3)) / self.variances).sum())
-        return Fit(linear, information, x, dispersion, tastes, unlike, error)
+        return Fit(linear, information, x, dispersion, taste_variance, heterogeneity, error)
 
     def _with_tastes(
         self, x: Floats, slope: Floats, weight: Floats, precision: Floats, centre: Floats
@@ -126,7 +126,7 @@ class WearModel:
         met = int((weights > 0).sum())
         share = met / max(met - self.n_units - self.n_arms, 1)  # each unit and each arm has a level, which takes up some of it
         variance, mode = 0.0, x
-        for _ in range(TASTE_STEPS):
+        for _ in range(TASTE_ITERATIONS):
             residual = left.ravel() - parts @ (mode - x)
             variance = max(0.0, float((share * residual**2).sum() - weights.sum()) / float((weights**2).sum()))
             drawn = variance / (1 + variance * weights.ravel())  # what a taste takes of the information on a level
@@ -144,7 +144,7 @@ class WearModel:
         if not self.multiplicative:
             variance = self._variance(predictor)
             return predictor, (rewards - rows * predictor) / variance, rows / variance
-        mean = np.exp(np.clip(predictor, -LARGEST, LARGEST))
+        mean = np.exp(np.clip(predictor, -MAX_LOG_MEAN, MAX_LOG_MEAN))
         slope = 1.0 if self.counted else mean  # the derivative of the mean, over the variance
         return mean, slope * (rewards - rows * mean), rows * slope * mean
 
@@ -156,7 +156,7 @@ class WearModel:
         return mean if self.multiplicative else np.broadcast_to(self.levels[:, None, None], mean.shape)
 
     def _dispersion(self, mean: Floats) -> tuple[float, float]:
-        """Return the variance of rewards, relative to that of the model, and how unlike the units are.
+        """Return the variance of rewards, relative to that of the model, and the heterogeneity of the units.
 
         The variance is that of single rewards, or that of the change of an arm in a unit from the first half of time to the
         second one, if it is larger: then the curves do not explain all that the rewards have in common.
@@ -164,26 +164,27 @@ class WearModel:
         variance = self._variance(mean)
         single = float((self._squared_errors(mean) / variance).sum() / self.cells.rows.sum())
         single = max(single, self.spread / TIME_BINS)  # a sudden fall inside a bin leaves up to this much unexplained
-        left, noise = self.cells.rewards - self.cells.rows * mean, self.cells.rows * variance * single
-        left, noise = (np.array([half.sum(axis=(2, 3)) for half in np.split(each, 2, axis=3)]) for each in (left, noise))
+        residual, noise = self.cells.rewards - self.cells.rows * mean, self.cells.rows * variance * single
+        halves = (np.split(each, 2, axis=3) for each in (residual, noise))
+        residual, noise = (np.array([half.sum(axis=(2, 3)) for half in pair]) for pair in halves)
         both = (noise > 0).all(axis=0)
-        changes = (left**2)[:, both] / noise[:, both]
-        excess = float(changes.sum() - (left.sum(axis=0)[both] ** 2 / noise.sum(axis=0)[both]).sum())
+        changes = (residual**2)[:, both] / noise[:, both]
+        excess = float(changes.sum() - (residual.sum(axis=0)[both] ** 2 / noise.sum(axis=0)[both]).sum())
         clustered = excess / max(int(both.sum()) - self.n_arms, 1)  # each arm has a level in each half
-        return single * max(1.0, clustered), _unlike(left.sum(axis=2), noise.sum(axis=2))
+        return single * max(1.0, clustered), _heterogeneity(residual.sum(axis=2), noise.sum(axis=2))
 
     def _squared_errors(self, mean: Floats) -> Floats:
         return self.cells.squares - 2 * mean * self.cells.rewards + self.cells.rows * mean**2
 
 
-def _unlike(left: Floats, noise: Floats) -> float:
+def _heterogeneity(residual: Floats, noise: Floats) -> float:
     """Return how far units [half of time, unit] are from what is expected, as a standard normal number.
 
     The sum of squares has the distribution of chi-square, whose cube root is nearly normal (Wilson and Hilferty 1931).
     """
     met = noise > 0
     degrees = max(int(met.sum()) - len(noise[0]) - 1, 1)  # each unit has a level, and each half of time
-    ratio, spread = float((left[met] ** 2 / noise[met]).sum()) / degrees, 2 / (9 * degrees)
+    ratio, spread = float((residual[met] ** 2 / noise[met]).sum()) / degrees, 2 / (9 * degrees)
     return (math.cbrt(ratio) - (1 - spread)) / math.sqrt(spread)
 
 
