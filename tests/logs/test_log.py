@@ -170,5 +170,6 @@ def test_the_description_says_what_is_missing_and_what_can_be_learned() -> None:
     assert "missing rewards  1" in text
     assert "0 of 2 arms have at least 40 rewards" in text
     assert "without a column of units" in text
-    units = Log({"arm": [0] * 80, "reward": [1] * 80, "u": [k % 8 for k in range(80)]}, unit="u")
+    traffic = np.random.default_rng(0).choice(8, 400, p=np.arange(1, 9) / 36)
+    units = Log({"arm": [0] * 400, "reward": [1] * 400, "u": traffic}, unit="u")
     assert "8 units may tell pulls and time apart" in str(units.describe())

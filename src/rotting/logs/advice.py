@@ -262,8 +262,8 @@ def _choice(gains: Sequence[Gain], policies: Sequence[Policy]) -> tuple[Policy |
     if unknown is not None and lows[best] == -math.inf:
         return None, f"No policy is recommended: {unknown}."
     return None, (
-        f"No policy is recommended: none earns at least {LEAST_GAIN:.0f} % more than the log in 95 % of the problems that it could "
-        f"have come from. "
+        f"No policy is recommended: none earns at least {LEAST_GAIN:.0f} % more than the log in 95 % of the problems that it "
+        f"could have come from. "
         f"{label} comes closest, with a gain of at least {lows[best]:+.1f} %."
     )
 

@@ -43,9 +43,8 @@ def _lessons(log: Log) -> list[str]:
     if len(log.units) >= FEWEST_UNITS:
         entangled = entanglement(log)
         how = "may" if entangled <= MOST_ENTANGLED else "met the arms at rates too alike to"
-        found.append(
-            f"Clock: {len(log.units)} units {how} tell pulls and time apart (entanglement {entangled:.2f}; at 1 they could not)."
-        )
+        why = f"(entanglement {entangled:.2f}; at 1 they could not)"
+        found.append(f"Clock: {len(log.units)} units {how} tell pulls and time apart {why}.")
     elif log.paused is not None and (pauses := count_pauses(log)) >= FEWEST_PAUSES:
         found.append(
             f"Clock: {pauses} random pauses may tell pulls and time apart, but need many arms that wear a lot (docs/probe.md). "

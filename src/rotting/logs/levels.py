@@ -120,7 +120,8 @@ def levels_of(cells: Cells, rng: np.random.Generator) -> Levels:
             gain = np.where(known, variance / np.where(known, off, 1.0), 0.0)
             surprise = y[g] - mean
             likelihood -= np.where(known, (logs(np.where(known, off, 1.0)) + surprise**2 / np.where(known, off, 1.0)) / 2, 0.0)
-            mean, variance = mean + gain * surprise, variance * (1 - gain)
+            # Without noise, the level is the mean to the last bit, so that cells of equal means are one piece.
+            mean, variance = np.where(gain < 1, mean + gain * surprise, y[g]), variance * (1 - gain)
         means[g], variances[g] = mean, variance
     return Levels(cells, means, variances, steps, _chances(likelihood))
 
