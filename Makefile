@@ -7,10 +7,10 @@ USABLE := $(VENV)/.usable
 BENCH_PYTHON ?= $(BIN)/python
 GPU_WORKERS ?= 4
 
-.PHONY: help reproduce docs site policy record intervals noise late delays clicks bench mutants stress check test test-all test-gpu lint types imports interpreted representative compiled slow lock clean
+.PHONY: help reproduce docs site policy record intervals noise late delays windows probe diagnosis log-intervals clicks bench mutants stress check test test-all test-gpu lint types imports interpreted representative compiled slow lock clean
 
 help:  ## Say what each target does
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
@@ -31,8 +31,8 @@ reproduce: $(USABLE)  ## Run the paper's experiments in a quick size: a report w
 	$(BIN)/rotting reproduce
 
 docs: $(READY)  ## Write docs/policies.md anew from the code, and measure and draw what docs/hull.md shows
-	$(BIN)/python docs/make_policies.py
-	$(BIN)/python docs/make_hull.py
+	$(BIN)/python -m docs.make_policies
+	$(BIN)/python -m docs.make_hull
 	$(BIN)/python -m docs.make_start
 
 site: $(READY)  ## Build the site in build/site: every page with code is run (ten minutes at first; ARGS=--quick runs none)
@@ -56,6 +56,16 @@ delays: $(READY)  ## Measure what docs/delays.md shows: late and lost rewards (h
 
 windows: $(READY)  ## Measure what docs/guides/late-rewards.md shows of reward windows (a minute)
 	$(BIN)/python -m docs.make_windows
+
+probe: $(READY)  ## Measure what docs/probe.md shows: what a probe costs, and what it finds (10 core-minutes)
+	$(BIN)/python -m docs.make_probe --write
+
+diagnosis: $(READY)  ## Measure what docs/diagnosis.md shows: right, wrong and missing verdicts (20 core-minutes)
+	$(BIN)/python -m docs.make_diagnosis --write
+	$(BIN)/python -m docs.make_diagnosis_limits --write
+
+log-intervals: $(READY)  ## Measure what docs/log-intervals.md shows: how often intervals from a log hold the truth (half a core-hour)
+	$(BIN)/python -m docs.make_logs_coverage --write
 
 late: $(READY)  ## Measure what docs/problems.md shows of late rewards (a few core-minutes, the games once)
 	$(BIN)/python -m docs.make_problems build/late

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from docs.make_hull import filled
-from docs.make_policies import table
+from docs.page_tables import filled, table
 from rotting.common.arrays import Floats
 from rotting.common.statistics import mean_interval
 from rotting.display.tables import interval_text

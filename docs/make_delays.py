@@ -16,8 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from docs.late_games import Chance, Counted, bound_play, choices
-from docs.make_hull import filled
-from docs.make_policies import table
+from docs.page_tables import filled, table
 from rotting.common.arrays import Floats, Ints
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.pictures import picture_bytes

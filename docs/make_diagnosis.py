@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from docs.made_logs import LOGGERS, REWARDS, TRUTHS, make_world
-from docs.make_hull import filled
-from docs.make_policies import table
+from docs.page_tables import filled, table
 from rotting.common.progress import Progress
 from rotting.logs.diagnosis import diagnose
 

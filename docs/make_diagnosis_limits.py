@@ -16,8 +16,7 @@ import numpy as np
 
 from docs.made_logs import REWARDS, TRUTHS, World, make_world, pay_all
 from docs.make_diagnosis import ARMS, PAGE, UNITS
-from docs.make_hull import filled
-from docs.make_policies import table
+from docs.page_tables import filled, table
 from rotting.common.progress import Progress
 from rotting.logs.diagnosis import diagnose
 from rotting.logs.log import Log, positions

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from docs.page_tables import filled
 from rotting.common.arrays import Floats
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.pictures import picture_bytes
@@ -29,7 +30,6 @@ PAGE = Path(__file__).parent / "hull.md"
 PICTURE = Path(__file__).parent / "hull.svg"
 SIZES = (10_000, 100_000, 1_000_000)
 RUNS, SEED = 40, 0
-END = "<!-- end -->"
 CAPACITY = 2**16  # points; much more than any hull of the table takes
 
 # --- How many windows an arm keeps --------------------------------------------------------------------------------------------
@@ -139,16 +139,6 @@ def tables(found: Counts) -> dict[str, str]:
         "mean": _table(["n", "1 + 1/2 + ... + 1/n", *titles], [mean_row(n, each) for n, each in found.items()]),
         "most": _table(["n", *titles], [most_row(n, each) for n, each in found.items()]),
     }
-
-
-def filled(page: str, parts: Mapping[str, str]) -> str:
-    """Return the page with these parts between their marks."""
-    for name, text in parts.items():
-        mark = f"<!-- measured: {name} -->\n"
-        assert page.count(mark) == 1, f"the page must have the mark {name!r} once"
-        before, _, after = page.partition(mark)
-        page = f"{before}{mark}{text}\n{after[after.index(END) :]}"
-    return page
 
 
 # --- The picture --------------------------------------------------------------------------------------------------------------

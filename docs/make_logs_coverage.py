@@ -16,8 +16,7 @@ import numpy as np
 
 import rotting
 from docs.made_logs import LOGGERS, REWARDS, TRUTHS, World, make_world
-from docs.make_hull import filled
-from docs.make_policies import table
+from docs.page_tables import filled, table
 from rotting.common.arrays import Floats
 from rotting.common.progress import Progress
 from rotting.logs.advice import Gain, advise, gains_on

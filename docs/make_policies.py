@@ -9,8 +9,9 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from docs.page_tables import table
 from rotting import registry
 from rotting.common.statistics import mean_interval
 from rotting.display.tables import interval_text
@@ -116,19 +117,6 @@ def regrets(classes: Sequence[type[Policy]], workers: int | None = None) -> dict
 
 
 # --- The page -----------------------------------------------------------------------------------------------------------------
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:
-    """Return a table in Markdown that is aligned as plain text, too; `sides` has l, c or r for each column."""
-    widths = [max(3, *map(len, column)) for column in zip(heads, *rows, strict=True)]
-    align: dict[str, Any] = {"l": str.ljust, "c": str.center, "r": str.rjust}
-    rule = {"l": lambda n: ":" + "-" * (n - 1), "c": lambda n: ":" + "-" * (n - 2) + ":", "r": lambda n: "-" * (n - 1) + ":"}
-
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(align[side](cell, n) for cell, n, side in zip(cells, widths, sides, strict=True)) + " |"
-
-    ruled = [rule[side](n) for n, side in zip(widths, sides, strict=True)]
-    return "\n".join([line(heads), line(ruled), *map(line, rows)])
 
 
 def _wrapped(text: str, indent: str = "") -> str:

@@ -1,6 +1,6 @@
 """Measure what docs/probe.md shows: what a probe costs, and how often `rotting.diagnose` names the clock from its pauses.
 
-`python -m docs.make_probe --write` runs it (10 minutes of one core; `--logs 1 --few-logs 1 --runs 2` for a quick look). It
+`make probe` runs it (10 minutes of one core; `--logs 1 --few-logs 1 --runs 2` for a quick look, which writes nothing). It
 writes the tables between their marks in the page, which is written by hand. The figures are kept in docs/probe.json: the page
 follows from them.
 """
@@ -17,8 +17,7 @@ import numpy as np
 
 import rotting
 from docs.made_logs import TRUTHS, make_world
-from docs.make_hull import filled
-from docs.make_policies import table
+from docs.page_tables import filled, table
 from rotting.adapters import Environment
 from rotting.common.progress import Progress
 from rotting.common.statistics import mean_interval

@@ -8,8 +8,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from docs.make_hull import filled
-from docs.make_policies import SEED, table
+from docs.make_policies import SEED
+from docs.page_tables import filled, table
 from rotting.common.statistics import mean_interval
 from rotting.display.tables import interval_text
 from rotting.policies.discounted_ts import DiscountedTS

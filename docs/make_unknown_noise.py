@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from docs import make_policies
-from docs.make_hull import filled
-from docs.make_policies import COLUMNS, SEED, Setting, given_to, table
+from docs.make_policies import COLUMNS, SEED, Setting, given_to
+from docs.page_tables import filled, table
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval
 from rotting.experiments.unknown_noise import N_ARMS, fading_clicks, falling_counts, steady_clicks

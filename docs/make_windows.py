@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from docs.make_delays import error_bar, shown
-from docs.make_hull import filled
-from docs.make_policies import table
+from docs.page_tables import filled, table
 from rotting.common.arrays import Floats
 from rotting.live.bandit import Bandit
 from rotting.live.bandit_state import BanditState

@@ -7,7 +7,7 @@ import pytest
 
 from docs import make_delays as maker
 from docs.late_games import Chance, choices
-from docs.make_hull import filled
+from docs.page_tables import filled
 from tests.conftest import STRESS
 from tests.helpers.games import examples
 

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from docs import make_diagnosis as maker
 from docs.made_logs import TRUTHS
-from docs.make_hull import filled
+from docs.page_tables import filled
 
 
 def test_the_page_shows_the_figures() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from docs import make_hull as maker
+from docs.page_tables import filled
 from rotting import theory
 from rotting.kernels.random_numbers import derive_key
 from rotting.policies import raw_ucb
@@ -110,7 +111,7 @@ def test_the_script_writes_tables_and_picture(monkeypatch: pytest.MonkeyPatch, t
     measured = {
         name: PAGE.split(f"<!-- measured: {name} -->\n")[1].split("\n<!-- end -->")[0] for name in ("runs", "mean", "most")
     }
-    assert maker.filled(written, measured) == PAGE  # all else is as it was
+    assert filled(written, measured) == PAGE  # all else is as it was
     assert picture.read_bytes() == maker.picture()
 
 

@@ -4,7 +4,7 @@ import json
 
 from docs import make_probe as maker
 from docs.made_logs import make_world
-from docs.make_hull import filled
+from docs.page_tables import filled
 
 
 def test_the_page_shows_the_figures() -> None:

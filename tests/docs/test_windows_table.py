@@ -2,7 +2,7 @@
 
 from docs import make_windows as maker
 from docs.make_delays import error_bar
-from docs.make_hull import filled
+from docs.page_tables import filled
 
 PAGE = maker.PAGE.read_text("utf-8")
 STALE = "docs/guides/late-rewards.md is stale: run `make windows` and commit it"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rotting.engines.background_compiler import Background, Job
+from rotting.engines.background_compiler import BackgroundCompiler, Job
 from tests.helpers.compiler_programs import CHANGE, claimants, compiled_only, environment, run
 
 SECONDS = 60
@@ -33,12 +33,12 @@ def outcome(job: Job) -> str:
 
 @pytest.fixture
 def background() -> Any:
-    made = Background()
+    made = BackgroundCompiler()
     yield made
     made.stop()
 
 
-def test_jobs_are_done_one_after_the_other_by_one_child(background: Background, tmp_path: Path) -> None:
+def test_jobs_are_done_one_after_the_other_by_one_child(background: BackgroundCompiler, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     ask = f"import os; print(os.getpid(), file=open({str(pids)!r}, 'a'))"
     jobs = [background.submit(work(exec, f"{ask} # {k}")) for k in range(3)]
@@ -48,23 +48,23 @@ def test_jobs_are_done_one_after_the_other_by_one_child(background: Background, 
     assert first != str(os.getpid())
 
 
-def test_the_same_work_is_done_once(background: Background, tmp_path: Path) -> None:
+def test_the_same_work_is_done_once(background: BackgroundCompiler, tmp_path: Path) -> None:
     count = work(exec, f"import time; time.sleep(0.5); print(1, file=open({str(tmp_path / 'count')!r}, 'a'))")
     assert background.submit(count) is background.submit(count)
     assert outcome(background.submit(count)) == "done"
     assert (tmp_path / "count").read_text() == "1\n"
 
 
-def test_a_job_that_fails_or_kills_the_child_does_not_end_the_next_one(background: Background) -> None:
+def test_a_job_that_fails_or_kills_the_child_does_not_end_the_next_one(background: BackgroundCompiler) -> None:
     jobs = [background.submit(each) for each in (work(operator.truediv, 1, 0), work(os._exit, 3), b"no pickle", work(int))]
     assert [outcome(job) for job in jobs] == ["failed", "killed", "failed", "done"]
 
 
-def test_what_the_work_prints_is_no_answer(background: Background) -> None:
+def test_what_the_work_prints_is_no_answer(background: BackgroundCompiler) -> None:
     assert outcome(background.submit(work(exec, "import os; os.write(1, b'ddd'); print('ddd', flush=True); 1 / 0"))) == "failed"
 
 
-def test_a_job_that_nobody_needs_is_given_up(background: Background) -> None:
+def test_a_job_that_nobody_needs_is_given_up(background: BackgroundCompiler) -> None:
     long, next_one = background.submit(work(time.sleep, 600)), background.submit(work(int))
     time.sleep(0.1)
     background.cancel(long)
@@ -74,13 +74,13 @@ def test_a_job_that_nobody_needs_is_given_up(background: Background) -> None:
     assert next_one.outcome == "done"
 
 
-def test_a_job_whose_child_is_killed_gets_another_child(background: Background, tmp_path: Path) -> None:
+def test_a_job_whose_child_is_killed_gets_another_child(background: BackgroundCompiler, tmp_path: Path) -> None:
     die_once = "import os\nif not os.path.exists({0}):\n    open({0}, 'x').close()\n    os._exit(9)"
     assert outcome(background.submit(work(exec, die_once.format(repr(str(tmp_path / "died")))))) == "done"
     assert (tmp_path / "died").exists()
 
 
-def test_without_a_python_to_start_jobs_fail(background: Background, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_python_to_start_jobs_fail(background: BackgroundCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     assert outcome(background.submit(work(int))) == "failed"
     monkeypatch.setattr(sys, "frozen", True, raising=False)
@@ -88,7 +88,9 @@ def test_without_a_python_to_start_jobs_fail(background: Background, monkeypatch
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the program that starts Python is a shell script")
-def test_the_path_of_python_may_have_spaces(background: Background, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_path_of_python_may_have_spaces(
+    background: BackgroundCompiler, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     python = tmp_path / "my programs" / "python"
     python.parent.mkdir()
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')

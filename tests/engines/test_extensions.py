@@ -211,7 +211,7 @@ def test_the_best_arm_that_is_there_is_the_optimum_of_restless_ones() -> None:
 
 def every_game(problem: Problem, horizon: int) -> float:
     """The largest sum of means of any sequence of arms that are there."""
-    first, last = (each.tolist() for each in problem.spans())
+    first, last = (each.tolist() for each in problem.presence_rounds())
     best = -math.inf
     for arms in itertools.product(range(problem.n_arms), repeat=horizon):
         if all(first[i] <= t <= last[i] for t, i in enumerate(arms, start=1)):

@@ -31,7 +31,7 @@ def game() -> Game:
     return made
 
 
-def start(compile: Any, rounds: int = 0) -> tuple[GameStart, Progress]:  # noqa: A002
+def start(compile: Any, rounds: int = 0) -> tuple[GameStart, Progress]:
     bar = Progress(10**9, show=False)
     bar.part = Part(2, 3, rounds)
     return GameStart(game(), bar, compile), bar

@@ -40,7 +40,7 @@ NO_TABLES = [
 @pytest.mark.parametrize("problem", NO_TABLES, ids=repr)
 def test_on_problems_that_are_no_table_it_collects_what_the_policy_does(problem: Problem) -> None:
     marks = np.array([1, 12, 40])
-    means = extend_means(problem.tables(), problem.spans(), problem.recovers(), None, 0)
+    means = extend_means(problem.tables(), problem.presence_rounds(), problem.recovers(), None, 0)
     extensions = Extensions(problem.formula, problem.has_dynamic_arms)
     (found,) = greedy_rewards(means, problem.n_arms, marks, extensions.on_means)
     game = rotting.play(rotting.GreedyOracle(), problem)

@@ -38,7 +38,7 @@ NOISES = [
 BERNOULLI = problems.stationary(means=[0.75, 0.5], noise=rotting.Bernoulli(), horizon=60)
 
 
-def decisions(policy: Policy, compile: CompileMode, change_at: int | None = None) -> Any:  # noqa: A002
+def decisions(policy: Policy, compile: CompileMode, change_at: int | None = None) -> Any:
     """All decisions of a short game with late rewards, and the state after it; the tier changes before one of the rounds."""
     bandit = Bandit(policy, arms=range(4), seed=3, compile=compile)
     made, waiting = [], []

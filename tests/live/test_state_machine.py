@@ -129,7 +129,7 @@ class Model:
         best = max(index, key=lambda slot: (index[slot], -slot))
         return best, asked if best == chosen else every
 
-    def decide(self, arms: list[Hashable], id: object, propensity: float | None, now: float) -> Hashable:  # noqa: A002
+    def decide(self, arms: list[Hashable], id: object, propensity: float | None, now: float) -> Hashable:
         if len(self.in_flight()) >= MAX_PENDING:
             oldest = self.in_flight()[0]
             self.end(oldest) if self.window is None else self.settle(oldest)
@@ -184,7 +184,7 @@ class Model:
         while self.window is not None and self.in_flight() and self.in_flight()[0].time <= now - self.window[0]:
             self.settle(self.in_flight()[0])
 
-    def outcome(self, id: object, reward: float) -> str:  # noqa: A002
+    def outcome(self, id: object, reward: float) -> str:
         found = [each for each in self.made if each.id == id and isinstance(id, str)]
         if not found:
             return "unknown"
@@ -299,7 +299,7 @@ class BanditMachine(RuleBasedStateMachine):
     def reward(self, data: st.DataObject, reward: float, times: int) -> None:
         made = self.pick(data)
         for _ in range(times):
-            id = "?" if made is None else made.id  # noqa: A001
+            id = "?" if made is None else made.id
             expected = self.model.outcome(id, reward)
             assert self.bandit.reward(id, reward) == expected  # type: ignore[arg-type]
             if expected == "applied" and made is not None:
@@ -328,7 +328,7 @@ class BanditMachine(RuleBasedStateMachine):
         if made is None:
             return
         expected = self.model.outcome(made.id, math.nan)
-        id = str(made.id)  # noqa: A001
+        id = str(made.id)
         if cancel:
             assert self.bandit.cancel(id) == expected
         else:

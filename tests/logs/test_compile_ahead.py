@@ -56,7 +56,7 @@ def test_little_work_is_not_compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert not list(tmp_path.iterdir())
 
 
-def test_who_wants_no_compiler_gets_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_nothing_is_compiled_in_the_mode_never(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
     monkeypatch.setenv("ROTTING_COMPILE", "never")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))

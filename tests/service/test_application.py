@@ -66,7 +66,8 @@ def test_a_reward_window_is_part_of_a_bandit(client: Client) -> None:
     assert "time" in events(client)[0]
     assert client("POST", f"{BANDIT}/expirations", {"older_than": "1h"}).body["expired"] == 0
     both = {"older_than": "1h", "older_than_rounds": 1}
-    problem(client("POST", f"{BANDIT}/expirations", both), 422, "invalid-value", field="ids")
+    got = {"field": "ids, older_than_rounds or older_than", "value": "older_than_rounds and older_than"}
+    problem(client("POST", f"{BANDIT}/expirations", both), 422, "invalid-value", **got)
     assert client("GET", BANDIT).body["pending"] == 2
 
 
@@ -289,8 +290,8 @@ def test_an_idempotency_key_can_be_cancelled(songs: Client) -> None:
     for key, count in (("k", 2), ("new", 1)):
         refused = songs("POST", f"{BANDIT}/decisions", {"idempotency_key": key, "count": count})
         problem(refused, 409, "key-cancelled", field="idempotency_key", value=f'"{key}"')
-    for body in ({}, {"ids": ["a"], "keys": ["b"]}):
-        problem(songs("POST", f"{BANDIT}/cancellations", body), 422, "invalid-value", field="ids")
+    for body, got in (({}, "none"), ({"ids": ["a"], "keys": ["b"]}, "both")):
+        problem(songs("POST", f"{BANDIT}/cancellations", body), 422, "invalid-value", field="ids or keys", value=got)
 
 
 def test_a_retired_arm_may_be_left_out(songs: Client) -> None:
@@ -334,8 +335,9 @@ def test_every_outcome_of_a_reward(songs: Client) -> None:
         "expired": 1,
         "more": False,
     }
-    for body in ({}, {"ids": ["a"], "older_than_rounds": 1}):
-        problem(songs("POST", f"{BANDIT}/expirations", body), 422, "invalid-value", field="ids")
+    for body, got in (({}, "none"), ({"ids": ["a"], "older_than_rounds": 1}, "ids and older_than_rounds")):
+        field = "ids, older_than_rounds or older_than"
+        problem(songs("POST", f"{BANDIT}/expirations", body), 422, "invalid-value", field=field, value=got)
 
 
 @pytest.mark.parametrize(

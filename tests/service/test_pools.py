@@ -23,7 +23,7 @@ from rotting.service import pools, retries
 from rotting.service.address import parse_address
 from rotting.service.asyncio_pool import AsyncioPool
 from rotting.service.blocking_pool import BlockingPool
-from rotting.service.pools import Progress
+from rotting.service.pools import Attempt
 from tests.helpers.raw_service import RawConnection, names, raw_service
 
 Caller = Callable[..., list[Any]]
@@ -124,7 +124,7 @@ def test_a_call_that_gets_no_connection_in_time_was_not_sent(monkeypatch: pytest
         connection.respond(request)
 
     async def work(pool: AsyncioPool) -> None:
-        task, late = asyncio.create_task(pool.exchange(REQUEST, 60.0, Progress())), Progress()
+        task, late = asyncio.create_task(pool.exchange(REQUEST, 60.0, Attempt())), Attempt()
         await asyncio.to_thread(arrived.wait, 60)
         with pytest.raises(TimeoutError):
             await pool.exchange(REQUEST, 0.05, late)
@@ -134,9 +134,9 @@ def test_a_call_that_gets_no_connection_in_time_was_not_sent(monkeypatch: pytest
         await pool.close()
 
     with raw_service(respond_at_the_end) as service:
-        pool, late = BlockingPool(parse_address(service.url, None)), Progress()
+        pool, late = BlockingPool(parse_address(service.url, None)), Attempt()
         with ThreadPoolExecutor(1) as threads:
-            first = threads.submit(pool.exchange, REQUEST, 60.0, Progress())
+            first = threads.submit(pool.exchange, REQUEST, 60.0, Attempt())
             assert arrived.wait(60)
             with pytest.raises(TimeoutError):
                 pool.exchange(REQUEST, 0.05, late)

@@ -125,6 +125,7 @@ SPREAD = Rule(f"a positive number of at most {LARGEST:g}", low=0.0, open_low=Tru
 NONNEGATIVE = Rule("a finite number, zero or more", low=0.0)
 ABOVE_ONE = Rule("a finite number above 1", low=1.0, open_low=True)
 PROBABILITY = Rule("a probability in [0, 1]", low=0.0, high=1.0)
+PROPENSITY = Rule("a probability above 0, at most 1", low=0.0, open_low=True, high=1.0)
 COUNT = Rule("a whole number, 1 or more", low=1, high=2**53, whole=True)
 INDEX = Rule("a whole number, 0 or more", low=0, whole=True)
 RUNS = 2**32  # the number of runs with different rewards

@@ -21,7 +21,7 @@ from rotting.engines.compiler_process import DONE, FAILED, framed
 _CHILDREN = 2  # that a job is sent to, one after the other, if they are killed
 _IDLE_SECONDS = 2.0  # that the child waits for more work
 _LAST_SECONDS = 10.0  # that the end of the process waits for the thread, which may be loading machine code
-Outcome = Literal["", "done", "failed", "killed", "cancelled"]
+JobOutcome = Literal["", "done", "failed", "killed", "cancelled"]
 
 
 class Job:
@@ -33,20 +33,23 @@ class Job:
 
     def __init__(self, work: bytes) -> None:
         self.work = work
-        self.outcome: Outcome = ""
-        """"done": the child has compiled; "failed": it could not, or could not be started; "killed": something ended it, and
-        the next child, too."""
+        self.outcome: JobOutcome = ""
+        """The empty string until the job is over, then "done": the child has compiled; "failed": it could not, or could not be
+        started; "killed": something ended it, and the next child, too; or "cancelled": nobody needs the job any more."""
         self._then: list[Callable[[Job], None]] = []
 
     def then(self, call: Callable[["Job"], None]) -> None:
-        """Call a function with the job when it is over, in another thread; at once if it is over already."""
+        """Call a function with the job when it is over, in another thread; at once if it is over already.
+
+        If the job is cancelled later, the function is never called.
+        """
         with _lock:
             if not self.outcome:
                 self._then.append(call)
                 return
         call(self)
 
-    def end(self, outcome: Outcome) -> None:
+    def end(self, outcome: JobOutcome) -> None:
         """Set the outcome, and call what waits for it."""
         with _lock:
             self.outcome, waiting, self._then = outcome, self._then, []
@@ -54,7 +57,7 @@ class Job:
             call(self)
 
 
-class Background:
+class BackgroundCompiler:
     """The jobs of this process, the thread that sends them, and the child that compiles."""
 
     def __init__(self) -> None:
@@ -116,7 +119,7 @@ class Background:
             if job.outcome != "cancelled":
                 job.end(outcome)
 
-    def _compile(self, job: Job) -> Outcome:
+    def _compile(self, job: Job) -> JobOutcome:
         """Have the child compile a job, or another child if that one is killed."""
         for _ in range(_CHILDREN):
             try:
@@ -179,11 +182,11 @@ def _end(child: subprocess.Popen[bytes] | None) -> None:
 
 
 _lock = threading.RLock()
-_background = Background()
+_background = BackgroundCompiler()
 
 
 def submit(work: bytes) -> Job:
-    """Compile something in the background, as `Background.submit` describes."""
+    """Compile something in the background, as `BackgroundCompiler.submit` describes."""
     return _background.submit(work)
 
 
@@ -200,7 +203,7 @@ def _after_fork_in_child() -> None:
     """Forget the thread and the child, which belong to the parent, and its jobs."""
     global _background, _lock  # noqa: PLW0603 (the process decides)
     _lock = threading.RLock()
-    _background = Background()
+    _background = BackgroundCompiler()
 
 
 atexit.register(_stop)

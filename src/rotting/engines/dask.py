@@ -59,7 +59,7 @@ def connect(
     address: str | None = None,
     timeout: float | None = None,
     workers: int | None = None,
-    compile: CompileMode = "auto",  # noqa: A002 (as users call it)
+    compile: CompileMode = "auto",
 ) -> "Dask":
     """Return the engine of a cluster.
 
@@ -114,7 +114,7 @@ class Dask:
         compile: when the workers compile, as for `simulate`.
     """
 
-    def __init__(self, client: Any, closes_client: bool = False, compile: CompileMode = "auto") -> None:  # noqa: A002 - as users call it
+    def __init__(self, client: Any, closes_client: bool = False, compile: CompileMode = "auto") -> None:
         if client.asynchronous:
             raise InvalidValueError("engine", "be a client that is not asynchronous", client)
         if client.status not in ("running", "connecting"):
@@ -214,7 +214,7 @@ def receive(game: Game) -> Game:
     return game
 
 
-def play_on_worker(game: Game, code: str, parts: RunRanges, on_gpu: bool, compile: CompileMode) -> Played:  # noqa: A002
+def play_on_worker(game: Game, code: str, parts: RunRanges, on_gpu: bool, compile: CompileMode) -> Played:
     """Play some runs, on a worker.
 
     Args:
@@ -288,7 +288,7 @@ class _Submitted:
 class _PendingFutures:
     """The futures that are not finished."""
 
-    def __init__(self, client: Any, bar: Progress, compile: CompileMode) -> None:  # noqa: A002 (as users call it)
+    def __init__(self, client: Any, bar: Progress, compile: CompileMode) -> None:
         self._compile = compile
         self.rounds = 0  # of all futures that were submitted
         self._client = client

@@ -240,7 +240,7 @@ class Extensions:
 NO_EXTENSIONS = Extensions()
 
 
-def extend_means(m: Means, spans: tuple[Ints, Ints], recovers: Ints, delay: Delay | None, key: int) -> ExtendedMeans:
+def extend_means(m: Means, presence_rounds: tuple[Ints, Ints], recovers: Ints, delay: Delay | None, key: int) -> ExtendedMeans:
     """Return the means with the parameters of a problem's extensions."""
     scale, lost = (np.empty(0), 0.0) if delay is None else (delay.scale, delay.lost)
-    return ExtendedMeans(*m, *spans, recovers, scale, np.array([lost]), np.array([key]))
+    return ExtendedMeans(*m, *presence_rounds, recovers, scale, np.array([lost]), np.array([key]))

@@ -91,7 +91,7 @@ class _Blueprint(NamedTuple):
 
 def compile_blueprint(blueprint: _Blueprint) -> None:
     """Compile the loop of a game, and keep it in the cache on disk."""
-    from rotting.engines.compile import compiled_for  # noqa: PLC0415 (imports Numba)
+    from rotting.engines.compile import compiled_for  # noqa: PLC0415 - imports Numba
 
     nothing: Any = np.zeros(0)
     setting = Setting(
@@ -103,7 +103,7 @@ def compile_blueprint(blueprint: _Blueprint) -> None:
 
 def compile_game(game: Game) -> bool:
     """Compile the loop of a game; return whether it is kept in the cache on disk."""
-    from rotting.engines.compile import compiled_for  # noqa: PLC0415 (imports Numba)
+    from rotting.engines.compile import compiled_for  # noqa: PLC0415 - imports Numba
 
     entry = loop_entry(game)
     compiled_for(entry)
@@ -119,7 +119,7 @@ class GameStart:
         compile: when to compile.
     """
 
-    def __init__(self, game: Game, bar: Progress, compile: CompileMode) -> None:  # noqa: A002 (as users call it)
+    def __init__(self, game: Game, bar: Progress, compile: CompileMode) -> None:
         mode = check_mode(compile)
         self._bar, self._status, self._title = bar, compiling_status(game, bar), game.policy.title
         self._left = bar.part.size
@@ -151,7 +151,8 @@ class GameStart:
             return self._job.outcome in {"done", "failed"}
         per_round = seconds / (done + min(_UNSEEN_ROUNDS, task.game.setting.horizon))  # at least
         if per_round * (max(self._left, task.rounds) - done) > _COMPILE_SECONDS:
-            self._job = submit(self._work or b"")
+            assert self._work is not None, "only a game that begins interpreted gets here"
+            self._job = submit(self._work)
             self._bar.status = self._status
         return False
 

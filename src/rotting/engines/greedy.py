@@ -55,7 +55,7 @@ def greedy_rewards(means: Any, n_arms: int, checkpoints: Ints, parts: Mapping[An
     play: Any = bind(collect_runs, parts)
     mode, few = check_mode("auto"), runs * int(checkpoints[-1]) * n_arms <= _FEW
     if mode == "now" or not (few or mode == "never") or not is_own_work(play):
-        from rotting.engines.compile import compiled  # noqa: PLC0415 (imports Numba)
+        from rotting.engines.compile import compiled  # noqa: PLC0415 - imports Numba
 
         play = compiled(play, allocates=True)
     play(means, n_arms, checkpoints, collected)

@@ -40,7 +40,7 @@ class Threads:
         compile: when to compile, as for `simulate`.
     """
 
-    def __init__(self, workers: int, compile: CompileMode = "auto") -> None:  # noqa: A002 (as users call it)
+    def __init__(self, workers: int, compile: CompileMode = "auto") -> None:
         self.workers, self._compile = workers, compile
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ def _compiled_loop(game: Game, bar: Progress, checked: bool = False) -> Loop:
     """Return the compiled loop of a game."""
     bar.status = compiling_status(game, bar)
     bar.advance(0)
-    from rotting.engines.compile import compiled_for, indices_checked  # noqa: PLC0415 (imports Numba)
+    from rotting.engines.compile import compiled_for, indices_checked  # noqa: PLC0415 - imports Numba
 
     checked = checked or (bool(indices_checked()) and not is_own_work(game.linked))
     loop = compiled_for(loop_entry(game, checked))

@@ -26,7 +26,7 @@ CompileMode = Literal["auto", "now", "never"]
 MODES = ("auto", "now", "never")
 
 
-def check_mode(compile: object) -> CompileMode:  # noqa: A002 (the name of the argument that users know)
+def check_mode(compile: object) -> CompileMode:
     """Return whether to compile at once, in the background or never.
 
     The environment variable `ROTTING_COMPILE` says what "auto" means. Under Numba's own `NUMBA_DISABLE_JIT` and
@@ -77,7 +77,7 @@ class Functions:
         at_once: functions that everybody calls. They are compiled without waiting for a call.
     """
 
-    def __init__(self, make_entries: Callable[[], Entries], compile: CompileMode, at_once: tuple[str, ...] = ()) -> None:  # noqa: A002
+    def __init__(self, make_entries: Callable[[], Entries], compile: CompileMode, at_once: tuple[str, ...] = ()) -> None:
         mode, entries = check_mode(compile), make_entries()
         self._make_entries, self._mode = make_entries, mode
         self._entries = {name: entry for name, entry in entries.items() if entry is not None}
@@ -173,7 +173,7 @@ def compile_function(make_entries: Callable[[], Entries], name: str) -> None:
 
 
 def _machine_code(entry: EntryPoint) -> Callable[..., Any]:
-    from rotting.engines.compile import guarded_for  # noqa: PLC0415 (imports Numba)
+    from rotting.engines.compile import guarded_for  # noqa: PLC0415 - imports Numba
 
     return guarded_for(entry)
 

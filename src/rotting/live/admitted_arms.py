@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.live.arms import NOTHING
+from rotting.live.arms import NO_SLOTS
 from rotting.parts.tournament import MANY, HasTournament, is_played
 
 
@@ -46,8 +46,8 @@ class AdmittedArms:
         self.ready_for: Ints | None = None
         """The array that the state is ready for; None if that is not known."""
         self._admitted: Ints | None = None  # the arms that were told to `admit`
-        self._hidden: set[int] | frozenset[int] = NOTHING  # those of them that are hidden; a set once they have changed
-        self._hidden_as: frozenset[int] | None = NOTHING  # the argument of `hide` that the hidden ones were given as
+        self._hidden: set[int] | frozenset[int] = NO_SLOTS  # those of them that are hidden; a set once they have changed
+        self._hidden_as: frozenset[int] | None = NO_SLOTS  # the argument of `hide` that the hidden ones were given as
 
     @property
     def _readmit(self) -> Callable[..., object] | None:
@@ -64,7 +64,7 @@ class AdmittedArms:
         """Forget what the state is ready for."""
         self.ready_for = None
 
-    def admit(self, p: object, s: object, n_slots: int, arms: Ints, hidden: frozenset[int] = NOTHING) -> None:
+    def admit(self, p: object, s: object, n_slots: int, arms: Ints, hidden: frozenset[int] = NO_SLOTS) -> None:
         """Make the state ready for a choice among these arms without the hidden ones."""
         admit, readmit, before = self._functions.admit, self._readmit, self._hidden
         if admit is not None and n_slots >= MANY:
@@ -72,7 +72,7 @@ class AdmittedArms:
                 return  # the policy compares so few arms one by one, without its tournament
             if readmit is None or self.ready_for is None or arms is not self._admitted:
                 admit(p, s, arms)
-                before = NOTHING
+                before = NO_SLOTS
             if readmit is not None and hidden != before:
                 changes = (np.fromiter(each, np.int64, len(each)) for each in (before - hidden, hidden - before))
                 readmit(p, s, *changes)

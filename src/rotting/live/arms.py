@@ -95,7 +95,7 @@ def restore_arm(arm: Any) -> Any:
     return restored
 
 
-NOTHING: frozenset[int] = frozenset()
+NO_SLOTS: frozenset[int] = frozenset()
 
 
 @final
@@ -137,6 +137,11 @@ class HasSlots(Protocol):
 def to_slots(among: Ints | HasSlots) -> Ints:
     """Return a set of slots as an array."""
     return among if isinstance(among, np.ndarray) else among.slots
+
+
+def to_complement(among: Ints | Complement) -> Complement:
+    """Return a set of slots as all of them without hidden ones, unless it is a complement already."""
+    return among if type(among) is Complement else Complement(among, NO_SLOTS)
 
 
 class Arms(Generic[Arm]):
@@ -234,7 +239,7 @@ class Arms(Generic[Arm]):
         last = self._last_available  # a tuple cannot change, so the slots that were found for it are still right
         if arms is last[0] and without is last[1]:
             return last[2]
-        hidden = NOTHING
+        hidden = NO_SLOTS
         if without is not None:
             check_iterable(without, "without")
             hidden = frozenset(self._active_slots(without, retired=True))

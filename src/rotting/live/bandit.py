@@ -98,7 +98,7 @@ class Bandit(ArmChanges[Arm]):
         reward_window: Duration | None = None,
         missing: float | None = 0.0,
         probe: float | None = None,
-        compile: CompileMode = "auto",  # noqa: A002 - as `rotting.simulate` has it
+        compile: CompileMode = "auto",
     ) -> None:
         state = BanditState.new(policy, arms, seed, pending, max_pending, reward_window, missing, probe, compile)
         super().__init__(Guard(state))
@@ -116,7 +116,7 @@ class Bandit(ArmChanges[Arm]):
         return bandit
 
     @classmethod
-    def from_state(cls, state: Any, compile: CompileMode = "auto") -> "Bandit":  # noqa: A002 (as for `Bandit`)
+    def from_state(cls, state: Any, compile: CompileMode = "auto") -> "Bandit":
         """Return the bandit that `get_state` saved; it decides as the original would.
 
         Args:
@@ -211,7 +211,7 @@ class Bandit(ArmChanges[Arm]):
 
     # --- Rewards --------------------------------------------------------------------------------------------------------------
 
-    def reward(self, id: str | Decision, reward: float) -> Outcome:  # noqa: A002 - as in `Decision`
+    def reward(self, id: str | Decision, reward: float) -> Outcome:
         """Learn what a decision paid, and return the outcome. **Report rewards of 0, too**.
 
         "applied": the reward counts. "duplicate": the decision already has this reward; nothing changes. "conflict": the
@@ -246,7 +246,7 @@ class Bandit(ArmChanges[Arm]):
         """
         if not isinstance(rewards, Iterable):
             raise InvalidTypeError("rewards", "be pairs of a decision and a reward", rewards)
-        pairs = [(id_of(id), self._rewards.check(reward)) for id, reward in map(_check_pair, rewards)]  # noqa: A001
+        pairs = [(id_of(id), self._rewards.check(reward)) for id, reward in map(_check_pair, rewards)]
         with self._guard.lock:
             self._guard.settle()
             outcomes = [self._state.reward(key, value) for key, value in pairs]
@@ -326,7 +326,7 @@ class Bandit(ArmChanges[Arm]):
 
     # --- Decisions without a reward -------------------------------------------------------------------------------------------
 
-    def cancel(self, id: str | Decision) -> Outcome:  # noqa: A002
+    def cancel(self, id: str | Decision) -> Outcome:
         """End a decision that was never shown, as if it had not been made, except that its round stays counted.
 
         Returns "applied", "conflict" if it has a reward, "expired" if it has ended before, or "unknown".
@@ -337,7 +337,7 @@ class Bandit(ArmChanges[Arm]):
         with self._guard.lock:
             return self._end(id_of(id), "cancelled", None)
 
-    def _end(self, id: str, event: str, value: float | None) -> Outcome:  # noqa: A002
+    def _end(self, id: str, event: str, value: float | None) -> Outcome:
         self._guard.settle()
         entry = self._state.ledger.find_open(id)
         if entry is None:
@@ -356,7 +356,7 @@ class Bandit(ArmChanges[Arm]):
 
     def expire(
         self,
-        id: str | Decision | None = None,  # noqa: A002
+        id: str | Decision | None = None,
         *,
         older_than_rounds: int | None = None,
         older_than: Duration | None = None,

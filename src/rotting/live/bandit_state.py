@@ -30,7 +30,7 @@ from rotting.live.probe import Probe
 from rotting.live.reward_rule import RewardRule
 from rotting.policy import Policy
 
-PendingRule = Literal["shrink", "ignore"]
+PendingMode = Literal["shrink", "ignore"]
 MAX_PENDING = 10_000
 REVISION = 2
 """Changes whenever the same events make another state. 1: the rewards of an arm were learned in the order of its decisions."""
@@ -85,7 +85,7 @@ class BanditState(Generic[Arm]):
     def __init__(
         self,
         learner: Learner,
-        pending_rule: PendingRule,
+        pending_rule: PendingMode,
         arms: Arms[Arm],
         key: int,
         rounds: int,
@@ -115,12 +115,12 @@ class BanditState(Generic[Arm]):
         policy: Policy,
         arms: Iterable[Arm],
         seed: int = 0,
-        pending: PendingRule = "shrink",
+        pending: PendingMode = "shrink",
         max_pending: int = MAX_PENDING,
         reward_window: Duration | None = None,
         missing: float | None = 0.0,
         probe: float | None = None,
-        compile: CompileMode = "auto",  # noqa: A002 (as users call it)
+        compile: CompileMode = "auto",
     ) -> "BanditState[Arm]":
         """Return the state before the first event; the arguments are those of `Bandit`."""
         check_learner(policy)
@@ -146,10 +146,10 @@ class BanditState(Generic[Arm]):
 
         The log is trusted, so that a store opens after an upgrade that changes decisions. The policy's `choose` is still
         called, with the arguments of that time, because it may write into the policy's state (a propensity, a counter, the arm
-        of a batch). Its result is dropped: the recorded arm counts, with the recorded propensity. If the two arms differ, the
-        policy must learn the reward of an arm that it did not choose last. Every policy can: the same happens when a pending
-        decision overrules its choice, and when a reward comes without a decision. A policy that divides by propensities gets
-        the recorded one with the reward, or 1 if none was recorded.
+        of a batch). Its result is only reported: the recorded arm counts, with the recorded propensity. If the two arms differ,
+        the policy must learn the reward of an arm that it did not choose last. Every policy can: the same happens when a
+        pending decision overrules its choice, and when a reward comes without a decision. A policy that divides by propensities
+        gets the recorded one with the reward, or 1 if none was recorded.
         """
         kind, data = check_event(event)
         if kind == "decided":

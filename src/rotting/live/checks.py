@@ -61,10 +61,10 @@ def _check_state(policy: Policy) -> None:
 def _check_code(policy: Policy) -> None:
     """Check the code before any game: this finds the cause, where a game would only show the symptom."""
     with naming_owner(policy):
-        for name in (each.name for each in fields(policy.kernel) if each.name != "params"):
-            function = getattr(policy.kernel, name)
+        for field in fields(policy.kernel):
+            function = getattr(policy.kernel, field.name)
             if function is not None:
-                digest(plain_function(name, function))
+                digest(plain_function(field.name, function))
                 for reached in reached_functions(function):
                     _check_no_memory(reached)
 

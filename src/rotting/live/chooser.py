@@ -71,11 +71,12 @@ class Chooser:
     def _choose_with_pending(self, t: int, key: int, among: Ints | Complement | Page, explained: bool) -> ChosenArm:
         """Choose where arms may wait, or where the propensity must be computed before the choice."""
         learner, pending, draws = self.learner, self.pending, self._draws
-        # Also where only waiting arms compete and the policy is not called: applying the event of the decision makes room, too.
+        # Needed even if the policy is not called: `BanditState.apply` makes room for every decision, and both must leave the
+        # same state.
         learner.make_room(t)
-        at_once = pending.choose_and_explain(learner, t, key, among) if type(among) is not Page else None
-        if at_once is not None:
-            slot, index, mean, window, width = at_once
+        in_one_call = pending.choose_and_explain(learner, t, key, among) if type(among) is not Page else None
+        if in_one_call is not None:
+            slot, index, mean, window, width = in_one_call
             return ChosenArm(slot, self._propensity, self._reason(slot, index, mean, window, width) if explained else None)
         candidates = among.candidates(learner) if type(among) is Page else pending.find_candidates(learner, among)
         drawn = None

@@ -158,7 +158,7 @@ class Learner:
         capacity: int,
         state: Any,
         updates: int = 0,
-        compile: CompileMode = "now",  # noqa: A002 (as users call it)
+        compile: CompileMode = "now",
     ) -> None:
         self.policy, self.n_slots, self.capacity, self.state = policy, n_slots, capacity, state
         self.updates = updates
@@ -183,7 +183,7 @@ class Learner:
         self._propensities_are_trusted = functions.propensities_are_trusted
 
     @classmethod
-    def new(cls, policy: Policy, n_slots: int, compile: CompileMode = "now") -> "Learner":  # noqa: A002 (as users call it)
+    def new(cls, policy: Policy, n_slots: int, compile: CompileMode = "now") -> "Learner":
         """Return a learner without rewards."""
         capacity = states.first_capacity(policy, n_slots, FIRST_CAPACITY)
         return cls(policy, n_slots, capacity, states.new_state(policy, n_slots, capacity), compile=compile)

@@ -32,7 +32,7 @@ class Entry:
         self,
         key: Key,
         slot: int,
-        round: int,  # noqa: A002 - as in `Decision`
+        round: int,
         propensity: float | None,
         time: float | None = None,
         reward: float | None = None,
@@ -45,7 +45,7 @@ class Entry:
         self.reward = reward
 
     def to_json(self, timed: bool) -> list[Any]:
-        """Return the arguments that make this entry; without a reward window (`timed`), times are not saved."""
+        """Return the arguments that make this entry. `timed`: with time and reward, which only a reward window needs."""
         known = [self.key, self.slot, self.round, self.propensity]
         return [*known, self.time, self.reward] if timed else known
 
@@ -175,10 +175,10 @@ class ClosedDecisions:
         self._most = most
         self._chunks: list[dict[str, FinalReward]] = [{}]  # oldest first; all but the last are full and do not change
         self._last = self._chunks[-1]
-        for id, reward in rewards:  # noqa: A001 - as in `Decision`
+        for id, reward in rewards:
             self.add(id, reward)
 
-    def add(self, id: str, reward: FinalReward) -> None:  # noqa: A002
+    def add(self, id: str, reward: FinalReward) -> None:
         """Remember the reward of a decision that was not closed before."""
         self._last[id] = reward
         if len(self._last) == _CHUNK:
@@ -199,7 +199,7 @@ class ClosedDecisions:
         """Yield ids and rewards, oldest first."""
         return islice(chain.from_iterable(chunk.items() for chunk in self._chunks), self._forgotten, None)
 
-    def find(self, id: str) -> tuple[FinalReward] | None:  # noqa: A002
+    def find(self, id: str) -> tuple[FinalReward] | None:
         """Return the reward of a decision, in a tuple, or None if the decision is not remembered."""
         forgotten = self._forgotten
         for chunk in self._chunks:

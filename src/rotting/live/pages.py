@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.live.arms import Arms, Complement
+from rotting.live.arms import Arms, Complement, to_complement
 from rotting.live.learner import Learner
 from rotting.live.pending_decisions import Candidates, PendingDecisions
 
@@ -55,7 +55,7 @@ class Page:
     """
 
     def __init__(self, among: Ints | Complement, pending: PendingDecisions) -> None:
-        available = among if isinstance(among, Complement) else Complement(among, frozenset())
+        available = to_complement(among)
         self._every, self._pending = available.every, pending
         self._taken = set(available.hidden)  # active arms that cannot be chosen
         self.size = available.size

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import Rule
+from rotting.common.rules import PROPENSITY
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.live.arms import Arms, check_arm
 from rotting.live.reward_files import EXPORTED, Columns, FileContent, arms_in_text, exported_rewards, read_file
@@ -27,8 +27,7 @@ class NumberRule(NamedTuple):
     high: float
 
 
-_PROPENSITY = Rule("a probability above 0, at most 1", low=0.0, open_low=True, high=1.0)
-_PROPENSITIES = NumberRule(lambda value: _PROPENSITY.check("propensity", value), float(np.nextafter(0.0, 1.0)), 1.0)
+_PROPENSITIES = NumberRule(lambda value: PROPENSITY.check("propensity", value), float(np.nextafter(0.0, 1.0)), 1.0)
 
 
 class History(NamedTuple):
@@ -42,10 +41,11 @@ class History(NamedTuple):
 
     def where_first(self, k: int) -> str:
         """Return where arm number k appears first, for an error message."""
-        return _place(int(np.flatnonzero(self.which == k)[0]), "arm")
+        return place(int(np.flatnonzero(self.which == k)[0]), "arm")
 
 
-def _place(row: int, column: str) -> str:
+def place(row: int, column: str) -> str:
+    """Return where a value stands, for an error message."""
     return f"row {row} (from 0), column {column!r}"
 
 
@@ -76,7 +76,7 @@ def read(history: object, name: str | None, rule: NumberRule, dividing: Policy |
     except TypeError:  # an arm is not hashable
         row = next(k for k, arm in enumerate(arms) if not _is_hashable(arm))
         kinds = "a string, a number, None or a tuple of these"
-        raise InvalidTypeError("arm", f"be {kinds}", arms[row], where=_place(row, "arm")) from None
+        raise InvalidTypeError("arm", f"be {kinds}", arms[row], where=place(row, "arm")) from None
     return History(list(numbers), which, rewards, propensities, is_text)
 
 
@@ -171,7 +171,7 @@ def _number(name: str, row: int, value: object, rule: NumberRule, is_text: bool)
     try:
         return rule.check(value)
     except InvalidArgumentError as error:
-        raise error.replace(where=_place(row, name)) from None
+        raise error.replace(where=place(row, name)) from None
 
 
 def match_arms(history: History, arms: Arms, unknown: UnknownArms) -> tuple[History, list[Any]]:

@@ -9,7 +9,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.tiers import Functions, check_mode
 from rotting.errors import KernelError
-from rotting.live.arms import NOTHING, Complement, HasSlots, to_slots
+from rotting.live.arms import Complement, HasSlots, to_complement, to_slots
 from rotting.live.compiled_pending_rule import (
     ChooseAndCompete,
     Compete,
@@ -90,7 +90,7 @@ class PendingDecisions(SlotCounts):
 
     def find_candidates(self, learner: Learner, among: Ints | Complement) -> Candidates:
         """Return what `candidates` returns; of many arms, without listing them if the learner can hide the waiting ones."""
-        available = among if isinstance(among, Complement) else Complement(among, NOTHING)
+        available = to_complement(among)
         if available.every.size >= MANY + _ARMS_PER_WAITING * len(self.waiting) and self.by_index and self.new_first:
             waiting = available.kept(np.fromiter(self.waiting, np.int64, len(self.waiting)))
             offered = learner.hide(available.every, available.hidden.union(waiting.tolist()))

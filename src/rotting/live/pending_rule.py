@@ -127,7 +127,7 @@ def _entrant(reason: Reason, i: int, leads: bool, pending: int, rewards: int) ->
     return Entrant(i, value, _level(reason))
 
 
-_NOBODY = Entrant(-1, -math.inf, 0.0)
+_NO_ARM = Entrant(-1, -math.inf, 0.0)
 
 
 def _better(one: Entrant, other: Entrant) -> Entrant:
@@ -143,7 +143,7 @@ def compete(p: Params, s: object, t: int, arms: Ints, counts: Counts, chosen: in
     Returns the arm that wins, or -1 if no arm has a reward, and its index, which only counts if a waiting arm wins. `chosen` is
     -1 if all of the available arms wait. `waiting` is in increasing order, and is overwritten.
     """
-    best, leader, n_unknown = _NOBODY, Leader(-math.inf, _NOBODY, _NOBODY), 0
+    best, leader, n_unknown = _NO_ARM, Leader(-math.inf, _NO_ARM, _NO_ARM), 0
     k, chosen_is_next = 0, chosen >= 0
     while k < waiting.size or chosen_is_next:
         if chosen_is_next and (k == waiting.size or chosen < waiting[k]):  # in the order of the slots

@@ -54,7 +54,7 @@ def _call(policy: Policy, function: Callable[..., None], n_arms: int, *arguments
     Functions from outside the library are always interpreted: these ones need not compile.
     """
     if n_arms >= _MANY_ARMS and is_own_work(function):
-        from rotting.engines.compile import guarded_for  # noqa: PLC0415 (imports Numba)
+        from rotting.engines.compile import guarded_for  # noqa: PLC0415 - imports Numba
 
         guarded_for(EntryPoint(function, policy, arguments, allocates=True))(*arguments)
     else:
@@ -95,21 +95,21 @@ def forget_arm(policy: Policy, state: NamedTuple, arm: int, capacity: int) -> No
 _PIECE = 3 * 8_192  # bytes encoded at a time: a multiple of three, so that base 64 needs no padding between pieces
 
 
-def to_json(state: NamedTuple, pause: Callable[[], None] = lambda: None) -> dict[str, Any]:
+def to_json(state: NamedTuple, take_break: Callable[[], None] = lambda: None) -> dict[str, Any]:
     """Return the arrays as JSON-able data under their dotted names, bit for bit: little-endian bytes in base 64.
 
-    `pause` is called between small pieces of work, so that other threads can run.
+    `take_break` is called between small pieces of work, so that other threads can run.
     """
     return {
-        name: {"dtype": str(array.dtype), "shape": list(array.shape), "data": "".join(_base64(array, pause))}
+        name: {"dtype": str(array.dtype), "shape": list(array.shape), "data": "".join(_base64(array, take_break))}
         for name, array in flatten(state).items()
     }
 
 
-def _base64(array: AnyArray, pause: Callable[[], None]) -> Iterator[str]:
+def _base64(array: AnyArray, take_break: Callable[[], None]) -> Iterator[str]:
     raw = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
     for start in range(0, raw.size, _PIECE):
-        pause()
+        take_break()
         yield base64.b64encode(raw[start : start + _PIECE].tobytes()).decode()
 
 

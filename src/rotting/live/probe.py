@@ -19,7 +19,7 @@ import numpy as np
 from rotting.common.arrays import Ints
 from rotting.common.rules import Rule
 from rotting.kernels.random_numbers import span_uniform
-from rotting.live.arms import NOTHING, Complement
+from rotting.live.arms import NO_SLOTS, Complement, to_complement
 
 _FIRST_AGE = 64  # rounds after its first pull in which an arm is not paused
 _GROWTH = 4  # a span is 1/4 of the age at which it begins
@@ -51,10 +51,12 @@ class Probe:
         self.first_pulls = {} if first_pulls is None else first_pulls
         self._key: int | None = None  # the key that the present pauses were drawn with; a forked process has its own
         self._ends: list[tuple[int, int, int]] = []  # a heap: when the span of a slot ends, the slot, its first pull
-        self._paused = NOTHING
-        self.in_effect = NOTHING
-        """The slots that were paused at the last call of `unpaused`."""
-        self._last: tuple[object, frozenset[int], Ints | Complement] = (None, NOTHING, np.zeros(0, np.int64))
+        self._paused = NO_SLOTS
+        self.in_effect = NO_SLOTS
+        """The slots that the last call of `unpaused` treated as paused: none if it ignored the pauses."""
+        # The arguments of the last call of `unpaused`, and its result. Pauses change rarely, and most callers offer the same
+        # slots each time, so most decisions find the result here.
+        self._last: tuple[object, frozenset[int], Ints | Complement] = (None, NO_SLOTS, np.zeros(0, np.int64))
 
     def pulled(self, slot: int, t: int) -> None:
         """Record a pull in round t; only the first one of a slot counts."""
@@ -81,13 +83,18 @@ class Probe:
                 continue
             span = bisect_right(SPAN_STARTS, t - first)  # 0 before the first span
             heapq.heappush(ends, (first + SPAN_STARTS[span], slot, first))
-            (paused.add if span and span_uniform(key, slot, first, span) < self.share else paused.discard)(slot)
+            if span and span_uniform(key, slot, first, span) < self.share:
+                paused.add(slot)
+            else:
+                paused.discard(slot)
         if paused != self._paused:
             self._paused = frozenset(paused)
         return self._paused
 
     def unpaused(self, among: Ints | Complement, every: Ints, count: int, t: int, key: int) -> Ints | Complement:
-        """Return `among` without the paused slots; all of `among` if fewer than `count` would be left.
+        """Return `among` without the paused slots, or all of `among` if fewer than `count` would be left.
+
+        Sets `in_effect`: `BanditState.paused` reads it when the decision is recorded.
 
         Args:
             among: the slots that the caller lets a decision choose from.
@@ -100,15 +107,16 @@ class Probe:
         if not paused:
             return among
         if among is not self._last[0] or paused is not self._last[1]:
-            offered = among if isinstance(among, Complement) else Complement(among, NOTHING)
+            offered = to_complement(among)
             hidden = offered.kept(np.fromiter(paused, np.int64, len(paused))).tolist()
             left: Ints | Complement = among
             if hidden:
                 fewer = Complement(offered.every, offered.hidden.union(hidden))
+                # A complement must be one of all active arms; slots that the caller listed stay a list.
                 left = fewer if offered.every is every else fewer.slots
             self._last = (among, paused, left)
         left = self._last[2]
         if left.size >= count:
             return left
-        self.in_effect = NOTHING
+        self.in_effect = NO_SLOTS
         return among

@@ -5,12 +5,12 @@ import json
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-from rotting.common.pauses import Pauses, text_of
+from rotting.common.thread_breaks import ThreadBreaks, text_of
 from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidValueError
 from rotting.live import policy_state as states
 from rotting.live.arms import Arms, arm_to_json, restore_arm
-from rotting.live.bandit_state import BanditState, PendingRule, RewardWindow
+from rotting.live.bandit_state import BanditState, PendingMode, RewardWindow
 from rotting.live.learner import Learner
 from rotting.live.ledger import ClosedDecisions, Entry, Ledger, Orphans
 from rotting.live.missing_zeros import MissingZeros
@@ -35,7 +35,7 @@ def _encode_plain(value: Any) -> str:
 
 def _digest(data: dict[str, Any]) -> str:
     found = hashlib.sha256()
-    for piece in text_of({name: value for name, value in data.items() if name != "digest"}, Pauses(), _encode_plain):
+    for piece in text_of({name: value for name, value in data.items() if name != "digest"}, ThreadBreaks(), _encode_plain):
         found.update(piece.encode())
     return found.hexdigest()
 
@@ -76,19 +76,19 @@ class StateParts(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the parts as JSON-able data, with format, version and digest."""
-        pause = Pauses()
+        take_break = ThreadBreaks()
         arms: list[Any] = []
         for retired, group in ((False, self.active), (True, self.retired)):
             for arm, slot in group.items():
-                pause()
+                take_break()
                 arms.append({"arm": arm_to_json(arm), "slot": slot, "retired": retired, "pulls": self.pulls[slot]})
         decisions: list[Any] = []
         for entry in self.decisions:
-            pause()
+            take_break()
             decisions.append(entry.to_json("reward_window" in self.fields))
         closed: list[Any] = []
         for item in self.closed:
-            pause()
+            take_break()
             closed.append([*item])
         data = {
             "format": FORMAT,
@@ -100,12 +100,12 @@ class StateParts(NamedTuple):
             "arms": arms,
             "decisions": decisions,
             "answers": closed,
-            "state": states.to_json(self.learner.state, pause),
+            "state": states.to_json(self.learner.state, take_break),
         }
         return {**data, "digest": _digest(data)}
 
 
-def restore(saved: Any, compile: CompileMode = "auto") -> BanditState:  # noqa: A002 (as users call it)
+def restore(saved: Any, compile: CompileMode = "auto") -> BanditState:
     """Return the state that `StateParts.to_json` wrote, in this version or an earlier one."""
     data = _checked(saved)
     active: dict[Hashable, int] = {}
@@ -113,7 +113,7 @@ def restore(saved: Any, compile: CompileMode = "auto") -> BanditState:  # noqa: 
     for saved_arm in data["arms"]:
         (retired if saved_arm["retired"] else active)[restore_arm(saved_arm["arm"])] = saved_arm["slot"]
     arms = Arms.restored(data["slots"], active, retired)
-    closed = ((id, None if value is None else float(value)) for id, value in data["answers"])  # noqa: A001
+    closed = ((id, None if value is None else float(value)) for id, value in data["answers"])
     ledger = Ledger(data["max_pending"], closed)
     orphans = Orphans(data["max_pending"], [(restore_arm(arm), rounds) for arm, rounds in data["orphans"]])
     policy, capacity = policy_from_json(data["policy"]), data["capacity"]
@@ -144,9 +144,9 @@ def restore(saved: Any, compile: CompileMode = "auto") -> BanditState:  # noqa: 
     return state
 
 
-def current_rule(pending: Any) -> PendingRule:
+def current_rule(pending: Any) -> PendingMode:
     """Return the current name of a rule for pending decisions; older states and stores call "shrink" "young"."""
-    rule: PendingRule = "shrink" if pending == "young" else pending
+    rule: PendingMode = "shrink" if pending == "young" else pending
     return rule
 
 

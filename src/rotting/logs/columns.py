@@ -9,11 +9,10 @@ from typing import Any, NamedTuple, SupportsFloat
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import FINITE, Rule, suggest
+from rotting.common.rules import FINITE, PROPENSITY, Rule, suggest
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
-from rotting.live.past_rewards import to_list
+from rotting.live.past_rewards import place, to_list
 
-_PROPENSITY = Rule("a probability above 0, at most 1", low=0.0, open_low=True, high=1.0)
 _TRUTHS = {"true": 1.0, "false": 0.0}
 _MISSING_WORDS = frozenset({"", "nan", "na", "null", "none"})
 _TIME = "be a date such as 2026-05-01 12:30, or a number"
@@ -24,11 +23,6 @@ class Labels(NamedTuple):
 
     names: tuple[Hashable, ...]  # each once, in the order of their first rows
     which: Ints  # [row] the position in `names`
-
-
-def place(row: int, column: str) -> str:
-    """Return where a value stands, for an error message."""
-    return f"row {row} (from 0), column {column!r}"
 
 
 def select(columns: Mapping[str, Any], parameter: str, column: object) -> Any:
@@ -79,7 +73,7 @@ def rewards(column: Any, name: str) -> Floats:
 
 def propensities(column: Any, name: str) -> Floats:
     """Return a column of probabilities; NaN stands for a missing one."""
-    return _checked(column, name, _PROPENSITY)
+    return _checked(column, name, PROPENSITY)
 
 
 def times(column: Any, name: str) -> tuple[Floats, bool]:

@@ -9,7 +9,7 @@ from rotting.common.arrays import Ints
 from rotting.common.html_parts import block
 from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidArgumentError, InvalidValueError
-from rotting.live.past_rewards import read_columns
+from rotting.live.past_rewards import place, read_columns
 from rotting.logs import columns
 
 
@@ -171,7 +171,7 @@ def positions(which: Ints) -> Ints:
 def _check_available(arms: columns.Labels, choices: Sequence[frozenset[Hashable]], column: str) -> None:
     for row, (arm, possible) in enumerate(zip(arms.which, choices, strict=True)):
         if arms.names[arm] not in possible:
-            raise InvalidValueError(column, "be among the available arms", arms.names[arm], where=columns.place(row, column))
+            raise InvalidValueError(column, "be among the available arms", arms.names[arm], where=place(row, column))
 
 
 def _check_decisions(column: Any, name: str) -> None:
@@ -182,5 +182,5 @@ def _check_decisions(column: Any, name: str) -> None:
             name,
             "be different in every row: a decision has one reward",
             ids.names[ids.which[row]],
-            where=columns.place(row, name),
+            where=place(row, name),
         )

@@ -2,7 +2,7 @@
 
 The arms play matches in a binary tree. Each match keeps its winner, and the level up to which that outcome is certain, given
 that the lines are linear in the level. A match is played again only when the level passes that point, or when one of its arms
-gets a new line. So a round costs a few matches on each of the log2(K) tiers of the tree, instead of K lines. Each outcome is
+gets a new line. So a round costs a few matches on each of the log2(K) layers of the tree, instead of K lines. Each outcome is
 that of comparing the computed values, ties included: a match of two lines that are too close to call is played every time.
 """
 

@@ -53,5 +53,5 @@ def means_if_always_pulled(problem: "Problem", i: int, rounds: Ints) -> Floats:
         return np.array([problem.mean(i, t, t - 1) for t in rounds.tolist()])
     # The table of all arms is cached, but only a problem with a horizon is known to have one.
     table, arm = (problem.arm_table(i, int(rounds[-1])), 0) if problem.horizon is None else (problem.tables(), i)
-    first, last = (int(each[i]) for each in problem.spans())
+    first, last = (int(each[i]) for each in problem.presence_rounds())
     return np.array([lookup(table, arm, t, t - first) if first <= t <= last else math.nan for t in rounds.tolist()])

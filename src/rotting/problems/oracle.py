@@ -160,7 +160,7 @@ def greedy_reference(problem: Problem, horizon: int) -> str:
         return GREEDY_RECOVERING
     table = problem.tables(horizon)
     by_rounds = not _split_arms(table)[0]
-    stay = bool(np.all(problem.spans()[1] >= horizon))
+    stay = bool(np.all(problem.presence_rounds()[1] >= horizon))
     return OPTIMAL if by_rounds or (stay and is_greedy_optimal(table)) else GREEDY_VISITS
 
 

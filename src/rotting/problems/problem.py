@@ -230,11 +230,11 @@ class Problem:
         """Whether all arms are always present, with a table of means over rounds and pulls."""
         return self.formula is None and not self.has_dynamic_arms
 
-    def spans(self) -> tuple[Ints, Ints]:
+    def presence_rounds(self) -> tuple[Ints, Ints]:
         """Return the first and the last round in which each arm is present.
 
         Example:
-            >>> first, last = Problem([Rested(0.5), Visiting(Rested(0.8), first=20, last=60)]).spans()
+            >>> first, last = Problem([Rested(0.5), Visiting(Rested(0.8), first=20, last=60)]).presence_rounds()
             >>> first.tolist(), int(last[1])
             ([1, 20], 60)
         """
@@ -399,7 +399,7 @@ class Problem:
     def _check_presence(self, horizon: int) -> None:
         """Refuse a round in which no arm is present."""
         covered = 0  # some arm is present in every round up to this one
-        for first, last in sorted(zip(*(each.tolist() for each in self.spans()), strict=True)):
+        for first, last in sorted(zip(*(each.tolist() for each in self.presence_rounds()), strict=True)):
             if first > covered + 1:
                 break
             covered = max(covered, last)

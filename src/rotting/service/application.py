@@ -100,7 +100,7 @@ class Application:
         deadline: float = 30.0,
         max_body: int = 4 << 20,
         access_log: str | None = None,
-        compile: CompileMode = "auto",  # noqa: A002 (as for `rotting.Bandit`)
+        compile: CompileMode = "auto",
         say: Callable[[str], None] = _log.info,
     ) -> None:
         self._tokens = None if token_file is None else TokenFile(Path(token_file))

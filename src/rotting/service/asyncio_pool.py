@@ -6,7 +6,7 @@ from typing import Any
 
 from rotting.service.address import Address
 from rotting.service.http1 import MalformedResponseError, ResponseReader, check_tunnel
-from rotting.service.pools import MAX_CONNECTIONS, IdleConnections, Progress, is_readable
+from rotting.service.pools import MAX_CONNECTIONS, Attempt, IdleConnections, is_readable
 from rotting.service.retries import ClientResponse
 
 
@@ -18,7 +18,7 @@ class AsyncioPool:
         self._free = asyncio.Semaphore(MAX_CONNECTIONS)
         self._idle: IdleConnections[_AsyncioConnection] = IdleConnections()
 
-    async def exchange(self, message: bytes, timeout: float, progress: Progress) -> ClientResponse:
+    async def exchange(self, message: bytes, timeout: float, attempt: Attempt) -> ClientResponse:
         """Send a request and return its response; raises OSError or MalformedResponseError if there is none."""
         end = asyncio.get_running_loop().time() + timeout
         if self._free.locked():
@@ -29,7 +29,7 @@ class AsyncioPool:
         try:
             connection = self._idle.pop() or await _open(self._address, end)
             try:
-                progress.sent = True
+                attempt.sent = True
                 response, is_reusable = await connection.exchange(message, end)
             except BaseException:
                 connection.close()

@@ -15,11 +15,14 @@ from threading import current_thread, main_thread
 
 from rotting.service.address import Address
 from rotting.service.http1 import ResponseReader, check_tunnel
-from rotting.service.pools import MAX_CONNECTIONS, IdleConnections, Progress, is_readable
+from rotting.service.pools import MAX_CONNECTIONS, Attempt, IdleConnections, is_readable
 from rotting.service.retries import ClientResponse
 
-_PART = 2**16  # bytes read at once
-_LONGEST = 1e6  # seconds; sockets refuse timeouts of a month
+_CHUNK_BYTES = 2**16  # bytes read at once
+_MAX_TIMEOUT = 1e6  # seconds; sockets refuse timeouts of a month
+_TIMEOUT_SLACK = 0.001  # seconds by which a call may take longer: most calls need not set the timeout of their connection again
+_TIMEVAL = struct.Struct("@ll")  # seconds and microseconds
+_HAS_TIMEVAL = os.name == "posix"  # elsewhere the option is a number of milliseconds
 
 
 class BlockingPool:
@@ -32,9 +35,9 @@ class BlockingPool:
             self._free.put(None)
         self._idle: IdleConnections[_BlockingConnection] = IdleConnections()
 
-    def exchange(self, message: bytes, timeout: float, progress: Progress) -> ClientResponse:
+    def exchange(self, message: bytes, timeout: float, attempt: Attempt) -> ClientResponse:
         """Send a request and return its response; raises OSError or MalformedResponseError if there is none."""
-        end = time.monotonic() + min(timeout, _LONGEST)
+        end = time.monotonic() + min(timeout, _MAX_TIMEOUT)
         try:
             self._free.get(timeout=_seconds_until(end))
         except Empty:
@@ -42,7 +45,7 @@ class BlockingPool:
         try:
             connection = self._idle.pop() or _open(self._address, end)
             try:
-                progress.sent = True
+                attempt.sent = True
                 response, is_reusable = connection.exchange(message, end)
             except BaseException:
                 connection.close()
@@ -83,7 +86,7 @@ class _BlockingConnection:
     def _receive(self, end: float) -> bytes:
         """Return the next bytes; none if the connection has ended."""
         self._socket.settimeout(_seconds_until(end))
-        return self._socket.recv(_PART)
+        return self._socket.recv(_CHUNK_BYTES)
 
     def is_quiet(self) -> bool:
         return not is_readable(self._socket.fileno())
@@ -117,19 +120,14 @@ class _PlainConnection(_BlockingConnection):
             self._socket.settimeout(None)
             return part
         left = _seconds_until(end)
-        if not left <= self._timeout < left + _INEXACT:
+        if not left <= self._timeout < left + _TIMEOUT_SLACK:
             microseconds = int(1e6 * left) + 1  # 0 would mean no timeout
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(*divmod(microseconds, 10**6)))
             self._timeout = left
         try:
-            return self._socket.recv(_PART)
+            return self._socket.recv(_CHUNK_BYTES)
         except BlockingIOError:
             raise TimeoutError from None
-
-
-_INEXACT = 0.001  # seconds by which a call may take longer: most calls need not set the timeout of their connection again
-_TIMEVAL = struct.Struct("@ll")  # seconds and microseconds
-_HAS_TIMEVAL = os.name == "posix"  # elsewhere the option is a number of milliseconds
 
 
 def _seconds_until(end: float) -> float:

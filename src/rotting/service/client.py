@@ -20,7 +20,7 @@ from rotting.service.asyncio_pool import AsyncioPool
 from rotting.service.blocking_pool import BlockingPool
 from rotting.service.client_methods import Awaited, BanditMethods, Blocking, ServiceMethods
 from rotting.service.http1 import MalformedResponseError, encode_request
-from rotting.service.pools import Pools, Progress
+from rotting.service.pools import Attempt, Pools
 from rotting.service.retries import (
     Call,
     CleanUp,
@@ -112,13 +112,13 @@ def _limits(timeout: object, retries: object, deadline: object) -> RetryLimits:
     return RetryLimits(positive("timeout", timeout), nonnegative_int("retries", retries), seconds)
 
 
-def _no_response(error: Exception, progress: Progress, timeout: float) -> NoResponse:
+def _no_response(error: Exception, attempt: Attempt, timeout: float) -> NoResponse:
     if isinstance(error, TimeoutError):
-        what = "the response did not end" if progress.sent else "there was no connection"
-        return NoResponse(f"{what} within {timeout:g} s", progress.sent)
+        what = "the response did not end" if attempt.sent else "there was no connection"
+        return NoResponse(f"{what} within {timeout:g} s", attempt.sent)
     if isinstance(error, MalformedResponseError):
-        return NoResponse(str(error), progress.sent)
-    return NoResponse(f"{type(error).__name__}: {error}", progress.sent)
+        return NoResponse(str(error), attempt.sent)
+    return NoResponse(f"{type(error).__name__}: {error}", attempt.sent)
 
 
 # --- Clients ----------------------------------------------------------------------------------------------------------------
@@ -205,23 +205,23 @@ class Client(_BaseClient[BlockingPool], Blocking):
             with suppress(RottingError):
                 self._make(step.call, _BLOCKING_CLEANUP)
             return None
-        progress = Progress()
+        attempt = Attempt()
         try:
             if isinstance(step, SendRequest):
-                return self._exchange(step, progress)
+                return self._exchange(step, attempt)
             time.sleep(step.seconds)
         except BaseException as error:  # noqa: BLE001 - `send_with_retries` raises it again, after the cleanup
-            return Interrupted(error, progress.sent)
+            return Interrupted(error, attempt.sent)
         return None
 
-    def _exchange(self, step: SendRequest, progress: Progress) -> ClientResponse | NoResponse:
+    def _exchange(self, step: SendRequest, attempt: Attempt) -> ClientResponse | NoResponse:
         """Send a request, and read the response."""
         try:
-            return self._pools.current().exchange(self._encode(step), step.timeout, progress)
+            return self._pools.current().exchange(self._encode(step), step.timeout, attempt)
         except ServiceError:
             raise  # the client is closed; a ServiceError is an OSError too
         except (OSError, MalformedResponseError) as error:
-            return _no_response(error, progress, step.timeout)
+            return _no_response(error, attempt, step.timeout)
 
     def close(self) -> None:
         """Close the connections of this process; the client cannot be used afterwards."""
@@ -281,24 +281,24 @@ class AsyncClient(_BaseClient[AsyncioPool], Awaited):
         if isinstance(step, CleanUp):
             self._clean_up(step.call)
             return None
-        progress = Progress()
+        attempt = Attempt()
         try:
             if isinstance(step, SendRequest):
-                return await self._exchange(step, progress)
+                return await self._exchange(step, attempt)
             await asyncio.sleep(step.seconds)
         except BaseException as error:  # noqa: BLE001 - `send_with_retries` raises it again, after the cleanup has started
-            return Interrupted(error, progress.sent)
+            return Interrupted(error, attempt.sent)
         return None
 
-    async def _exchange(self, step: SendRequest, progress: Progress) -> ClientResponse | NoResponse:
+    async def _exchange(self, step: SendRequest, attempt: Attempt) -> ClientResponse | NoResponse:
         """Send a request, and read the response."""
         pool = self._pools.current(asyncio.get_running_loop())
         try:
-            return await pool.exchange(self._encode(step), step.timeout, progress)
+            return await pool.exchange(self._encode(step), step.timeout, attempt)
         except ServiceError:
             raise  # the client is closed; a ServiceError is an OSError too
         except (OSError, MalformedResponseError) as error:
-            return _no_response(error, progress, step.timeout)
+            return _no_response(error, attempt, step.timeout)
 
     def _clean_up(self, call: Call[Any]) -> None:
         async def make() -> None:

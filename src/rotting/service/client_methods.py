@@ -296,7 +296,7 @@ class BanditMethods:
         return self._post("decisions", parse, body, cancel if key is None and not dry_run else None)
 
     @method
-    def reward(self, id: str | Decision, reward: float) -> Call[Outcome]:  # noqa: A002 - the name of this field of a decision
+    def reward(self, id: str | Decision, reward: float) -> Call[Outcome]:
         """Report the reward of a decision, as `Bandit.reward`.
 
         If the first response was lost, the second attempt returns "duplicate".
@@ -314,14 +314,14 @@ class BanditMethods:
         return self._post("rewards", lambda data: _parse_outcomes(data, len(body)), body)
 
     @method
-    def cancel(self, id: str | Decision) -> Call[Outcome]:  # noqa: A002
+    def cancel(self, id: str | Decision) -> Call[Outcome]:
         """Cancel a decision that was never shown, as `Bandit.cancel`."""
         return self._post("cancellations", _parse_outcome, {"ids": [id_of(id)]})
 
     @method
     def expire(
         self,
-        id: str | Decision | None = None,  # noqa: A002
+        id: str | Decision | None = None,
         *,
         older_than_rounds: int | None = None,
         older_than: Duration | None = None,

@@ -87,7 +87,8 @@ class DecisionHandlers:
         """Cancel decisions that were never shown."""
         hosted, wanted = await self._bandits.get_active(request.parameters["name"]), request.body
         if (wanted.ids is None) == (wanted.keys is None):
-            raise InvalidValueError("ids", "be given, or keys", None, got="both or none")
+            got = "none" if wanted.ids is None else "both"
+            raise InvalidValueError("ids or keys", "be given, and only one", None, got=got)
         if wanted.keys is not None:
             return await self._cancel_keys(hosted, wanted.keys)
         outcomes = await self._bandits.change(hosted, lambda: [hosted.bandit.cancel(each) for each in wanted.ids])
@@ -117,9 +118,10 @@ class DecisionHandlers:
     async def expire(self, request: Request) -> Response:
         """Expire decisions that will get no reward."""
         hosted, wanted = await self._bandits.get_active(request.parameters["name"]), request.body
-        ways = [each for each in (wanted.ids, wanted.older_than_rounds, wanted.older_than) if each is not None]
+        ways = [each for each in ("ids", "older_than_rounds", "older_than") if getattr(wanted, each) is not None]
         if len(ways) != 1:
-            raise InvalidValueError("ids", "be given, or older_than_rounds or older_than", None, got="several or none")
+            got = " and ".join(ways) or "none"
+            raise InvalidValueError("ids, older_than_rounds or older_than", "be given, and only one", None, got=got)
         bandit, missing = hosted.bandit, wanted.missing
         if missing != "drop":
             _check_range(hosted, missing, "missing")

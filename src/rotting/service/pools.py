@@ -43,7 +43,7 @@ C = TypeVar("C", bound=Connection)
 P = TypeVar("P")
 
 
-class Progress:
+class Attempt:
     """Records whether the request of an attempt may have been sent."""
 
     sent = False

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rotting.common.pauses import Pauses
+from rotting.common.thread_breaks import ThreadBreaks
 from rotting.errors import InvalidValueError, StoreDamagedError
 from rotting.live.arms import restore_arm
 from rotting.live.decisions import Key
@@ -28,7 +28,7 @@ _RECENT = 10  # buckets that count as "now"
 _CACHED = 16  # bandits whose buckets stay in memory
 _READ_SECONDS = 0.2  # that one request may read the log; the client asks again for the rest
 _CHUNK = 256  # events that are read at once
-_WORK, _REST = 0.0005, 0.0002  # seconds of reading, and of the pause after it in which decisions are made
+_WORK, _REST = 0.0005, 0.0002  # seconds of reading, and of the break after it in which decisions are made
 
 _NULL = msgspec.Raw(b"null")
 
@@ -197,7 +197,7 @@ class RewardBuckets:
         """Count a reward that was learned without a decision."""
         self._add_reward(self._add_decision(arm, self.rounds + 1), self.rounds, reward)
 
-    def _add_decision(self, name: Hashable, round: int) -> int:  # noqa: A002 - the name of this field of a decision
+    def _add_decision(self, name: Hashable, round: int) -> int:
         arm = restore_arm(name)
         number = self._numbers.get(arm)
         if number is None:
@@ -216,7 +216,7 @@ class RewardBuckets:
         self.arms[number].plays += 1
         return number
 
-    def _bucket(self, round: int) -> Bucket:  # noqa: A002
+    def _bucket(self, round: int) -> Bucket:
         return self.buckets[(round - 1) // self.width]
 
     def _merge_neighbours(self) -> None:
@@ -225,7 +225,7 @@ class RewardBuckets:
         self.buckets, self.width = self.buckets[::2], 2 * self.width
         self._cells = sum(len(each.cells) for each in self.buckets)
 
-    def _add_reward(self, arm: int, round: int, reward: float) -> None:  # noqa: A002
+    def _add_reward(self, arm: int, round: int, reward: float) -> None:
         self._bucket(round).add_reward(arm, reward)
         totals = self.arms[arm]
         totals.rewards += 1
@@ -233,7 +233,7 @@ class RewardBuckets:
         self.lowest, self.highest = min(self.lowest, reward), max(self.highest, reward)
         self.binary = self.binary and reward in {0.0, 1.0}
 
-    def _add_lost(self, arm: int, round: int) -> None:  # noqa: A002
+    def _add_lost(self, arm: int, round: int) -> None:
         self._bucket(round).lost += 1
         self.arms[arm].lost += 1
 
@@ -304,7 +304,7 @@ class RewardBucketsCache:
     def read_on(self, name: str) -> tuple[RewardBuckets, int]:
         """Read new events of a bandit; return its buckets and the number of events left. To be called in a worker thread."""
         counted = self._get(name)
-        until, pause = self._clock() + self._read_seconds, Pauses(_WORK, _REST)
+        until, take_break = self._clock() + self._read_seconds, ThreadBreaks(_WORK, _REST)
         with counted.lock, self._host.reader() as reader:
             while True:
                 try:
@@ -314,7 +314,7 @@ class RewardBucketsCache:
                 try:
                     for _, _, content in rows:
                         counted.add(content)
-                        pause()
+                        take_break()
                 except (msgspec.MsgspecError, KeyError) as error:
                     raise StoreDamagedError(f"the events of {name!r} up to {last} do not fit together: {error!r}") from error
                 counted.last_read = last

@@ -96,7 +96,9 @@ class Plan:
         extensions = self._extensions
         if extensions.dynamic_arms or extensions.delay is not None:
             key = derive_key(self.seed, "delay")
-            means = extend_means(problem.tables(self.horizon), problem.spans(), problem.recovers(), problem.delay, key)
+            means = extend_means(
+                problem.tables(self.horizon), problem.presence_rounds(), problem.recovers(), problem.delay, key
+            )
         if self.family is not None and self.family.reference is not None:
             optimum = greedy_rewards(means, problem.n_arms, self.checkpoints, extensions.on_means)[0]
             reference = self.family.reference

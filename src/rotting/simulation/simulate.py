@@ -50,7 +50,7 @@ def default_workers() -> int:
     return os.cpu_count() or 1
 
 
-def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan], compile: CompileMode) -> Engine:  # noqa: A002
+def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan], compile: CompileMode) -> Engine:
     check_mode(compile)
     threads = default_workers() if workers is None else positive_int("workers", workers)
     if "distributed" in sys.modules and isinstance(engine, sys.modules["distributed"].Client):
@@ -102,7 +102,7 @@ def simulate(
     engine: AnyEngine = "threads",
     first_run: int = 0,
     record: Record | Sequence[Record] = (),
-    compile: CompileMode = "auto",  # noqa: A002 - as `Bandit` has it
+    compile: CompileMode = "auto",
 ) -> Result:
     """Let each policy play `runs` games of `horizon` rounds, and return their pseudo-regret.
 
@@ -161,7 +161,7 @@ def simulate_all(
     progress: bool | None = None,
     keep: str | Path | ChunkStore | None = None,
     engine: AnyEngine = "threads",
-    compile: CompileMode = "auto",  # noqa: A002 - as `Bandit` has it
+    compile: CompileMode = "auto",
 ) -> list[Result]:
     """Return the results of several simulations, which share the engine and the progress bar.
 

@@ -103,7 +103,7 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
     reward_window: Duration | None = None,
     missing: float | None = 0.0,
     probe: float | None = None,
-    compile: CompileMode = "auto",  # noqa: A002 - as for `Bandit`
+    compile: CompileMode = "auto",
 ) -> DurableBandit[Arm]:
     """Create a durable bandit, or resume the one that the file holds.
 
@@ -161,7 +161,7 @@ def open_in(
     name: str,
     policy: Policy | None,
     arms: Iterable[Arm] | None,
-    compile: CompileMode = "auto",  # noqa: A002 - as for `Bandit`
+    compile: CompileMode = "auto",
     **options: Any,
 ) -> DurableBandit[Arm]:
     """Create or resume a bandit in an open store; closing the bandit closes the store."""

@@ -115,7 +115,7 @@ class Host:
         durability: Durability = "disk",
         create: bool = True,
         max_loaded: int = MAX_LOADED,
-        compile: CompileMode = "auto",  # noqa: A002 - as for `Bandit`
+        compile: CompileMode = "auto",
     ) -> None:
         self._path, self._durability, self.compile = path, durability, compile
         self._max_loaded = positive_int("max_loaded", max_loaded)

@@ -41,7 +41,7 @@ def with_current_words(meta: Payload) -> Payload:
     return {**meta, "pending": current_rule(meta["pending"])} if "pending" in meta else meta
 
 
-def initial_state(meta: Payload, compile: CompileMode = "auto") -> BanditState:  # noqa: A002 (as users call it)
+def initial_state(meta: Payload, compile: CompileMode = "auto") -> BanditState:
     """Return the state of a bandit before its first event."""
     arms = [restore_arm(arm) for arm in meta["arms"]]
     pending = current_rule(meta["pending"])
@@ -60,7 +60,7 @@ class Resumed(NamedTuple):
     """How many events were applied after the snapshot."""
 
 
-def resume(store: Store, name: str, meta: Payload, compile: CompileMode = "auto") -> Resumed:  # noqa: A002 - as users call it
+def resume(store: Store, name: str, meta: Payload, compile: CompileMode = "auto") -> Resumed:
     """Return the state of a bandit: its newest usable snapshot, with the events after it applied.
 
     The log is trusted: decisions are not made again, so that a store also opens with another version of its policy. A snapshot

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotting.common import pauses
-from rotting.common.pauses import Pauses, text_of
+from rotting.common import thread_breaks
+from rotting.common.thread_breaks import ThreadBreaks, text_of
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -27,7 +27,7 @@ def test_the_pieces_of_a_text_are_the_text(value: Any, long: str, many: list[int
     for each in (value, [value, long], {"value": value, "long": long, "many": many}):
         found = list(text_of(each, lambda: None, encode))
         assert "".join(found) == encode(each)
-    assert max(map(len, text_of(long, lambda: None, encode))) <= 12 * pauses._CHARACTERS_AT_ONCE
+    assert max(map(len, text_of(long, lambda: None, encode))) <= 12 * thread_breaks._CHARACTERS_AT_ONCE
 
 
 class Clock:
@@ -51,40 +51,40 @@ class Clock:
         self.others += self.share * seconds
 
 
-def test_only_who_is_not_alone_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_is_alone_takes_no_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, threads=1)
-    pause = Pauses()
+    take_break = ThreadBreaks()
     clock.pass_by(1.0)
-    pause()
+    take_break()
     assert not clock.slept
 
 
-def test_pauses_come_after_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_breaks_come_after_work(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
-    pause = Pauses(work=0.5, rest=0.25)
+    take_break = ThreadBreaks(work=0.5, rest=0.25)
     clock.pass_by(0.4)
-    pause()
+    take_break()
     assert not clock.slept
     clock.pass_by(0.2)
-    pause()
+    take_break()
     assert clock.slept == [0.25]
-    clock.pass_by(0.4)  # since the pause
-    pause()
+    clock.pass_by(0.4)  # since the break
+    take_break()
     assert clock.slept == [0.25]
 
 
-def test_who_works_beside_busy_threads_comes_back_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_beside_busy_threads_wakes_up_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
     """While another thread decides all the time, fewer than one of a thousand decisions is made to wait."""
     clock = Clock(monkeypatch)
-    pause, began, decision = Pauses(), clock.now, 6e-6
+    take_break, began, decision = ThreadBreaks(), clock.now, 6e-6
     clock.share = 1.0
     for _ in range(200_000):  # a second of work
         clock.pass_by(5e-6)
-        pause()
+        take_break()
     assert clock.now - began < 15.0  # longer pieces, where it takes long
     assert len(clock.slept) < (clock.now - began) / decision / 1_000
     clock.share = 0.0
     for _ in range(10_000):
         clock.pass_by(5e-6)
-        pause()
-    assert clock.slept[-1] == pauses._REST  # nobody is busy any more
+        take_break()
+    assert clock.slept[-1] == thread_breaks._REST  # nobody is busy any more

@@ -1,17 +1,17 @@
-"""Long work in small pieces, with pauses in which other threads get the interpreter."""
+"""Long work in small pieces, with breaks in which other threads get the interpreter."""
 
 import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-_WORK, _REST = 20e-6, 20e-6  # seconds of work, and of the pause after it
+_WORK, _REST = 20e-6, 20e-6  # seconds of work, and of the break after it
 _BUSY_WORK, _BUSY_REST = 200e-6, 12e-3  # the same while other threads are busy
 _BUSY = 0.2  # other threads are busy if they work for more than this share of the time
 _LONG_WORK = 5_000  # a piece of work may take 1/5,000 of the time since the start, so that long work does not take for ever
 
 
-class Pauses:
+class ThreadBreaks:
     """Sleeps now and then when it is called between small pieces of work, so that other threads can run.
 
     Python lets a thread keep the interpreter for 5 ms while others wait, a thousand times as long as a decision takes. A thread
@@ -50,12 +50,12 @@ _ITEMS_AT_ONCE = 16  # items of a list that are encoded at a time
 _CHARACTERS_AT_ONCE = 16_384  # characters of a text that are
 
 
-def text_of(value: Any, pause: Callable[[], None], encode: Callable[[Any], str]) -> Iterator[str]:
+def text_of(value: Any, take_break: Callable[[], None], encode: Callable[[Any], str]) -> Iterator[str]:
     """Yield the JSON of a value in small pieces; the keys of dicts are sorted.
 
     Args:
         value: JSON-able data.
-        pause: called between the pieces.
+        take_break: called between the pieces.
         encode: encodes a small value.
     """
     if isinstance(value, dict):
@@ -64,20 +64,20 @@ def text_of(value: Any, pause: Callable[[], None], encode: Callable[[Any], str])
             raise TypeError("names must be strings")
         for number, name in enumerate(sorted(value)):
             yield f"{', ' if number else ''}{encode(name)}: "
-            yield from text_of(value[name], pause, encode)
+            yield from text_of(value[name], take_break, encode)
         yield "}"
     elif isinstance(value, list) and len(value) > _ITEMS_AT_ONCE:
         yield "["
         for start in range(0, len(value), _ITEMS_AT_ONCE):
-            pause()
+            take_break()
             yield (", " if start else "") + encode(value[start : start + _ITEMS_AT_ONCE])[1:-1]
         yield "]"
     elif isinstance(value, str) and len(value) > _CHARACTERS_AT_ONCE:
         yield '"'
         for start in range(0, len(value), _CHARACTERS_AT_ONCE):
-            pause()
+            take_break()
             yield encode(value[start : start + _CHARACTERS_AT_ONCE])[1:-1]
         yield '"'
     else:
-        pause()
+        take_break()
         yield encode(value)

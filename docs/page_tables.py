@@ -1,0 +1,29 @@
+"""Tables of the pages, and the marks between which measured parts of a page stand."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_END = "<!-- end -->"
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:
+    """Return a table in Markdown that is aligned as plain text, too; `sides` has l, c or r for each column."""
+    widths = [max(3, *map(len, column)) for column in zip(heads, *rows, strict=True)]
+    align: dict[str, Any] = {"l": str.ljust, "c": str.center, "r": str.rjust}
+    rule = {"l": lambda n: ":" + "-" * (n - 1), "c": lambda n: ":" + "-" * (n - 2) + ":", "r": lambda n: "-" * (n - 1) + ":"}
+
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(align[side](cell, n) for cell, n, side in zip(cells, widths, sides, strict=True)) + " |"
+
+    ruled = [rule[side](n) for n, side in zip(widths, sides, strict=True)]
+    return "\n".join([line(heads), line(ruled), *map(line, rows)])
+
+
+def filled(page: str, parts: Mapping[str, str]) -> str:
+    """Return the page with these parts between their marks."""
+    for name, text in parts.items():
+        mark = f"<!-- measured: {name} -->\n"
+        assert page.count(mark) == 1, f"the page must have the mark {name!r} once"
+        before, _, after = page.partition(mark)
+        page = f"{before}{mark}{text}\n{after[after.index(_END) :]}"
+    return page
