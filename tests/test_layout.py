@@ -16,6 +16,7 @@ NO_BEHAVIOUR = {
     "common/curve_styles.py": "colours and line styles; display/test_plots.py checks that curves differ",
     "common/version.py": "one string; test_package.py compares it with the change log",
     "store/limits.py": "sizes and times; the tests of the other modules lower them",
+    "logs/verdicts.py": "names for types; type checkers compare the words",
     "report/model.py": "data that the page and the writer are tested with",
 }
 """Modules that need no test file, and why."""

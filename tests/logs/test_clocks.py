@@ -38,7 +38,7 @@ def test_the_truth_is_by_far_the_most_probable(truth: str) -> None:
 
 
 @pytest.mark.parametrize("truth", ["pulls", "time"])
-def test_units_may_add_to_rewards_instead_of_multiplying_them(truth: str) -> None:
+def test_units_may_add_to_rewards_instead_of_multiplying_them(truth: Clock) -> None:
     log = made_log(truth, seed=1)
     rng = np.random.default_rng(1)
     wear = np.minimum(log.own_pulls / 400, 1.0) if truth == "pulls" else np.arange(len(log)) / len(log)

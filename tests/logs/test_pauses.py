@@ -82,7 +82,7 @@ def test_a_log_with_pauses_is_not_told_to_pause_arms() -> None:
     columns = {"arm": log.arm, "reward": log.reward, "paused": [[]] * len(log)}
     silent = diagnose(Log(columns, paused="paused"))
     assert silent.decay == "cannot tell"
-    assert "fewer than 5 random pauses (0)" in silent.reason
+    assert "at least 5 to tell, and the log has 0" in silent.reason
     assert "random pauses may" not in silent.reason
     assert "random pauses may" in diagnose(Log(columns)).reason
 

@@ -108,7 +108,7 @@ def test_units_that_do_not_tell_are_not_asked_for_again() -> None:
     ("decay", "step"),
     [("pulls", "Spread the pulls"), ("time", "by their age"), ("both", "and by their age"), ("cannot tell", "Before you plan")],
 )
-def test_what_to_do_follows_from_the_clock(analysis: Analysis, decay: str, step: str) -> None:
+def test_what_to_do_follows_from_the_clock(analysis: Analysis, decay: Decay, step: str) -> None:
     assert sum(step in each for each in next_steps(decided(analysis, decay))) == 1
 
 

@@ -103,8 +103,7 @@ def diagnose(log: Log) -> Diagnosis:
 
     An arm is judged by its launch against its recent pulls. A clock is only named if the log can tell pulls and time apart: it
     needs units that met the same arms at different rates. Random pauses (`Bandit(probe=...)`) tell only where many arms wear a
-    lot. Otherwise the verdict is
-    "none", if all arms together did not fall, or "cannot tell".
+    lot. Otherwise the verdict is "none", if all arms together did not fall, or "cannot tell".
 
     Example:
         >>> import numpy as np
@@ -165,7 +164,7 @@ def _silent_pauses(log: Log) -> str:
         return ""
     pauses = count_pauses(log)
     if pauses < FEWEST_PAUSES:
-        return f" With fewer than {FEWEST_PAUSES} random pauses ({pauses}), they do not tell."
+        return f" Random pauses need to be at least {FEWEST_PAUSES} to tell, and the log has {pauses}."
     return f" The {pauses} random pauses do not tell, either."
 
 

@@ -97,16 +97,15 @@ def find_spans(log: Log) -> Spans:
         place = np.searchsorted(pulls, starts)
         during = np.searchsorted(np.sort(times[which == arm]), starts)
         decisions = np.searchsorted(rounds, starts)
-        # The m pulls before a span come from the span before it, and those after it need time to come: the last span that is
-        # used ends at starts[k + 1], and one more whole span follows, which ends at starts[k + 2].
+        # The first m pulls after a span need time to come, so a whole span must follow: the log must reach starts[k + 2].
         for k in range(1, starts.size - 2):
             m = int(place[k] - place[k - 1])
             if m:
                 level = (sums[place[k]] - sums[place[k - 1]]) / m
                 ends = np.minimum(place[k : k + 2] + m, pulls.size)
                 at_once, later = (sums[ends] - sums[place[k : k + 2]] - (ends - place[k : k + 2]) * level) / m
-                # The probe pauses an arm for whole spans, but a decision that the other arms cannot serve lists no pause: more
-                # than half of the decisions list the arms of a paused span, and none those of another.
+                # The probe pauses an arm for a whole span, but pauses do not apply to a decision for which the other arms do
+                # not suffice. If they applied to less than half of the decisions, the arm was not really paused.
                 is_paused = 2 * (during[k + 1] - during[k]) > decisions[k + 1] - decisions[k]
                 rows.append((bool(is_paused), k, m, float(at_once), float(later)))
     columns = [np.array(each) for each in zip(*rows, strict=True)] if rows else [np.zeros(0, np.int64)] * 5

@@ -28,10 +28,9 @@ MARGIN = 0.25  # of the level: a change below it is not worth acting on
 class ArmTrend(NamedTuple):
     """What a log says about one arm.
 
-    `pulls` counts all its rows, also those without a reward; the others are about its rewards. `launch` and `recent` are the
-    means of the first and the last quarter of its rewards; `low` and `high` are the 95 %
-    interval of the change from `launch` to `recent`, which holds for all arms at once. They are NaN if there are too few
-    rewards.
+    `pulls` counts all its rows, also those without a reward; the verdict rests on its known rewards. `launch` and `recent` are
+    the means of the first and the last quarter of these; `low` and `high` are the 95 % interval of the change from `launch` to
+    `recent`, which holds for all arms at once. They are NaN if there are too few rewards.
     """
 
     name: Hashable
