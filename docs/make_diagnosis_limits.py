@@ -59,6 +59,7 @@ VARIANTS = {
     "units wear arms out at different speeds (by 70 %)": Variant(speed=0.7),
     "busy units wear arms out faster (speed grows as traffic to the 0.4)": Variant(busy=0.4),
     "traffic twice as unequal (its logarithm)": Variant(skew=2.0),
+    "units of equal traffic": Variant(skew=0.0),
     "arms that fall by a third as much (the logarithm of their levels)": Variant(depth=1 / 3),
     "3 arms": Variant(n_arms=3),
     "8 units": Variant(n_units=8),

@@ -5,6 +5,7 @@ from collections import Counter
 from itertools import groupby
 
 from docs import make_diagnosis as maker
+from docs import make_diagnosis_limits as limits
 from docs.made_logs import TRUTHS
 from docs.page_tables import filled
 
@@ -12,6 +13,19 @@ from docs.page_tables import filled
 def test_the_page_shows_the_figures() -> None:
     page, figures = maker.PAGE.read_text("utf-8"), json.loads(maker.FIGURES.read_text("utf-8"))
     assert filled(page, maker.pages(figures)) == page, "docs/diagnosis.md is stale: run `python -m docs.make_diagnosis --write`"
+
+
+def test_the_page_shows_what_breaks_the_test() -> None:
+    page, figures = maker.PAGE.read_text("utf-8"), json.loads(limits.FIGURES.read_text("utf-8"))
+    assert list(figures) == list(limits.VARIANTS)
+    assert filled(page, limits.page(figures)) == page, (
+        "docs/diagnosis.md is stale: run `python -m docs.make_diagnosis_limits --write`"
+    )
+
+
+def test_a_world_that_differs_in_nothing_but_its_traffic_gives_logs_of_its_size() -> None:
+    log = limits.made_log(limits.Variant(rows=500, skew=0.0), "both", "counts", seed=0)
+    assert (len(log), len(log.arms), len(log.units)) == (500, maker.ARMS, maker.UNITS)
 
 
 def test_a_log_gets_one_verdict_and_no_alarm_where_arms_fall() -> None:
