@@ -18,6 +18,7 @@ EVERY = [each for each in vars(rules).values() if isinstance(each, Rule)]
 HOLDS: dict[str, Callable[[float], bool]] = {
     "a finite number": lambda x: True,
     "a number in (0, 1]": lambda x: 0 < x <= 1,
+    "a probability above 0, at most 1": lambda x: 0 < x <= 1,
     "a positive finite number": lambda x: x > 0,
     "a positive finite number or 'estimate'": lambda x: x > 0,
     "a positive finite number, 'estimate' or 'range'": lambda x: x > 0,
