@@ -44,8 +44,9 @@ def test_all_loops_are_in_the_cache_afterwards(tmp_path: Path) -> None:
         check=False,
     )
     assert done.stdout == "[True, True, True]\n", done.stderr
-    (bar,) = done.stderr.splitlines()
-    assert bar.startswith("compiling [########################] 100 %  3/3")
+    bars = done.stderr.splitlines()  # more than one if compiling takes long
+    assert all(bar.startswith("compiling [") for bar in bars), done.stderr
+    assert bars[-1].startswith("compiling [########################] 100 %  3/3")
 
 
 def test_little_work_is_not_compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
