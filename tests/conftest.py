@@ -1,8 +1,10 @@
 """Settings of the whole suite: deterministic examples, and small sizes when nothing is compiled."""
 
 import os
+import signal
 import sys
 import time
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -46,6 +48,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     if "tests.reference.by_name" in sys.modules:  # a test plays against references
         sys.modules["tests.reference.by_name"].import_references()
+
+
+@pytest.fixture(autouse=True)
+def keeps_control_c() -> Iterator[None]:
+    """Let no test leave SIGINT ignored or handled by itself: every process that a later test starts would inherit that."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    after = signal.getsignal(signal.SIGINT)
+    if after is not before:
+        signal.signal(signal.SIGINT, before)
+        pytest.fail(f"the handler of SIGINT is {after}, and was {before}")
 
 
 def pytest_runtest_setup() -> None:

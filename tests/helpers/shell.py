@@ -8,9 +8,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ from rotting.report.model import Findings, Section
 from tests.helpers.blocks import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 PROGRAMS = ("rotting", "pip", "make", "docker", "python")
 with (ROOT / "pyproject.toml").open("rb") as _file:
@@ -60,7 +62,19 @@ def _rotting(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch
         elif arguments[0] == "analyse":  # fewer policies to compile; tests/cli/test_analyse_command.py looks at what it finds
             extra = ["--policy", "uniform"]
             shutil.rmtree(folder / "report", ignore_errors=True)  # of another line of the page
-        assert cli.main([*arguments, *extra]) == 0, arguments
+        with _signal_handlers_kept():
+            assert cli.main([*arguments, *extra]) == 0, arguments
+
+
+@contextmanager
+def _signal_handlers_kept() -> "Iterator[None]":
+    """Undo what a service does to the signals of its process: at its end it ignores them, and this process goes on."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _ends_when_ready(patched: pytest.MonkeyPatch) -> None:
