@@ -169,9 +169,9 @@ def test_the_waiting_for_pulls_of_arms_that_were_forgotten_ends() -> None:
     bandit.add_arm("a")
     bandit.pull(arms=["b"])
     assert bandit.expire(older_than_rounds=1) == 0  # not yet
-    assert "a" in bandit._state.orphans
+    assert "a" in bandit._state.orphans.rounds
     assert bandit.expire(older_than_rounds=0) == 0  # it had ended when its arm was forgotten
-    assert "a" not in bandit._state.orphans
+    assert "a" not in bandit._state.orphans.rounds
     bandit.update("a", 9.0)
     assert bandit.explain()["a"].mean == 9.0
     for arm in ("x", "y", "z"):

@@ -311,9 +311,9 @@ def test_a_limit_leaves_the_pulls_of_forgotten_arms_for_the_last_call() -> None:
     bandit.decide(arms=["b"])
     bandit.pull(arms=["b"])
     assert bandit.expire(older_than_rounds=0, limit=1) == 1
-    assert "a" in bandit._state.orphans
+    assert "a" in bandit._state.orphans.rounds
     assert bandit.expire(older_than_rounds=0, limit=1) == 0
-    assert "a" not in bandit._state.orphans
+    assert "a" not in bandit._state.orphans.rounds
 
 
 def test_expiring_looks_at_the_oldest_decisions_only() -> None:

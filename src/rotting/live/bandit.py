@@ -171,7 +171,8 @@ class Bandit(ArmChanges[Arm]):
         guard, state = self._guard, self._state
         if count is None:
             with guard.lock:
-                among = state.available(arms, without)
+                every_arm = arms is None and without is None and state.probe is None
+                among = state.arms.slots if every_arm else state.available(arms, without)
                 # Most bandits have no window: reading the clock directly saves every decision a call.
                 now = guard.clock() if state.window is None else guard.settle()
                 entry, reason = state.decide(among, guard.ids.new(), True, now)
@@ -202,7 +203,8 @@ class Bandit(ArmChanges[Arm]):
         """
         guard, state = self._guard, self._state
         with guard.lock:
-            among = state.available(arms, without)
+            every_arm = arms is None and without is None and state.probe is None
+            among = state.arms.slots if every_arm else state.available(arms, without)
             now = guard.clock() if state.window is None else guard.settle()
             entry, _ = state.decide(among, state.rounds + 1, False, now)
             arm = state.arms.names[entry.slot]
@@ -223,7 +225,8 @@ class Bandit(ArmChanges[Arm]):
             id: the decision, or its id.
             reward: a finite number. True and False are refused, since they are rarely meant as a reward.
         """
-        value, state = self._rewards.check(reward), self._state
+        state, rule = self._state, self._rewards
+        value = reward if type(reward) is float and rule.least <= reward <= rule.most else rule.check(reward)
         key = id if type(id) is str else id_of(id)
         with self._guard.lock:
             if state.window is not None:
@@ -269,13 +272,14 @@ class Bandit(ArmChanges[Arm]):
             arm: its id.
             reward: a finite number.
         """
-        value, state = self._rewards.check(reward), self._state
+        state, rule = self._state, self._rewards
+        value = reward if type(reward) is float and rule.least <= reward <= rule.most else rule.check(reward)
         with self._guard.lock:
             slot = state.arms.known(arm, retired=True)
             if state.window is not None:
                 self._guard.settle()
             arm, entry = state.arms.names[slot], state.ledger.first(slot)
-            if arm in state.orphans:
+            if arm in state.orphans.rounds:
                 state.ignore(arm)
             elif entry is None:
                 state.learn(arm, value)

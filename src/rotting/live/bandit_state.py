@@ -203,10 +203,8 @@ class BanditState(Generic[Arm]):
         self, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None = None, count: int = 1
     ) -> Ints | Complement:
         """Return the slots that `count` distinct arms can be chosen from; `arms` and `without` as for `Bandit.decide`."""
-        if self.probe is None:
-            return self.arms.slots if arms is None and without is None else self.arms.available(arms, without)
         among = self.arms.available(arms, without)
-        return self.probe.unpaused(among, self.arms.slots, count, self.rounds + 1, self.key)
+        return among if self.probe is None else self.probe.unpaused(among, self.arms.slots, count, self.rounds + 1, self.key)
 
     def paused(self) -> list[Arm]:
         """Return the arms that the probe paused at the last call of `available`, in the order of their slots."""
@@ -360,7 +358,7 @@ class BanditState(Generic[Arm]):
 
     def ignore(self, arm: Hashable) -> None:
         """Drop the reward of a pull of a forgotten arm, whose id another arm has now."""
-        if arm not in self.orphans:
+        if arm not in self.orphans.rounds:
             raise InvalidValueError("event", "be about a pull of an arm that was forgotten", arm)
         self.orphans.take(arm)
         self._record("ignored", arm=arm)

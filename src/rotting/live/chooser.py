@@ -1,7 +1,6 @@
 """Chooses arms: with the policy's state and the pending decisions."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,18 +11,11 @@ from rotting.live.learner import UNKNOWN, Learner
 from rotting.live.pages import Page
 from rotting.live.pending_decisions import PendingDecisions
 
+ChosenArm = tuple[int, float | None, ArmExplanation | None]
+"""The slot of an arm that was chosen, its propensity (None if neither the caller nor the policy needs it), and the reason."""
 
-class ChosenArm(NamedTuple):
-    """An arm that was chosen."""
-
-    slot: int
-    propensity: float | None  # None if the caller does not want it and the policy does not need it
-    reason: ArmExplanation | None
-
-
-# These call `tuple.__new__` directly: half the time of calling the class.
+# Calls `tuple.__new__` directly: half the time of calling the class.
 _explanation: Callable[[type[ArmExplanation], tuple[object, ...]], ArmExplanation] = tuple.__new__
-_chosen_arm: Callable[[type[ChosenArm], tuple[object, ...]], ChosenArm] = tuple.__new__
 
 
 class Chooser:
@@ -48,8 +40,8 @@ class Chooser:
 
     def choose(self, t: int, key: int, among: Ints | Complement | Page, explained: bool) -> ChosenArm:
         """Choose one of the slots `among` in round t; `explained`: with its propensity and the reason."""
-        learner = self.learner
-        if self.pending.waiting or type(among) is Page or (explained and self._draws):
+        learner, pending = self.learner, self.pending
+        if pending.waiting or type(among) is Page or (explained and self._draws):
             return self._choose_with_pending(t, key, among, explained)
         # No arm waits: the policy alone decides. Most decisions end here.
         if type(among) is Complement:
@@ -60,13 +52,13 @@ class Chooser:
         reason = None
         if explained:
             slot, index, mean, window, width = learner.choose_and_explain(t, key, offered)
-            reason = self._reason(slot, index, mean, window, width)
+            reason = _explanation(ArmExplanation, (index, mean, window, width, pending.rewards[slot], pending.pending[slot]))
         else:
             slot = learner.choose(t, key, offered)
         propensity = self._propensity
         if propensity is None and learner.uses_propensity:
             propensity = float(learner.state.propensity[slot])
-        return _chosen_arm(ChosenArm, (slot, propensity, reason))
+        return slot, propensity, reason
 
     def _choose_with_pending(self, t: int, key: int, among: Ints | Complement | Page, explained: bool) -> ChosenArm:
         """Choose where arms may wait, or where the propensity must be computed before the choice."""
@@ -77,7 +69,7 @@ class Chooser:
         in_one_call = pending.choose_and_explain(learner, t, key, among) if type(among) is not Page else None
         if in_one_call is not None:
             slot, index, mean, window, width = in_one_call
-            return ChosenArm(slot, self._propensity, self._reason(slot, index, mean, window, width) if explained else None)
+            return slot, self._propensity, self._reason(slot, index, mean, window, width) if explained else None
         candidates = among.candidates(learner) if type(among) is Page else pending.find_candidates(learner, among)
         drawn = None
         if draws and explained and candidates.offered.size:
@@ -94,7 +86,7 @@ class Chooser:
             propensity = 1.0 if drawn is None else float(drawn[np.searchsorted(candidates.offered, slot)])
         elif propensity is None and learner.uses_propensity:
             propensity = float(learner.state.propensity[slot])
-        return ChosenArm(slot, propensity, reason)
+        return slot, propensity, reason
 
     def _reason(self, slot: int, index: float, mean: float, window: int, width: float) -> ArmExplanation:
         pending = self.pending

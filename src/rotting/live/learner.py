@@ -225,7 +225,7 @@ class Learner:
         slot = self._functions.choose(self._params, self.state, t, key, arms)
         if not self.is_trusted:
             check_choice(self.policy, slot, arms)
-        return int(slot)
+        return slot if type(slot) is int else int(slot)  # interpreted policies may return integers of NumPy
 
     def choose_and_explain(self, t: int, key: int, arms: Ints) -> SlotAndReason:
         """Return the slot that `choose` returns, with the reason."""

@@ -227,37 +227,35 @@ class Orphans:
         rounds: the rounds of each id, oldest first.
     """
 
-    __slots__ = ("_most", "_number", "_rounds")
+    __slots__ = ("_most", "_number", "rounds")
 
     def __init__(self, most: int, rounds: Iterable[tuple[Hashable, list[int]]] = ()) -> None:
         self._most, self._number = most, 0
-        self._rounds: dict[Hashable, deque[int]] = {}  # by id, in the order in which the ids were forgotten
+        self.rounds: dict[Hashable, deque[int]] = {}
+        """The rounds of the pulls of each id, in the order in which the ids were forgotten."""
         for arm, each in rounds:
             self.add(arm, each)
-
-    def __contains__(self, arm: Hashable) -> bool:
-        return arm in self._rounds
 
     def add(self, arm: Hashable, rounds: list[int]) -> None:
         """Add the rounds of pulls of a forgotten arm; the oldest are dropped if there are too many."""
         if rounds:
-            self._rounds.setdefault(arm, deque()).extend(rounds)
+            self.rounds.setdefault(arm, deque()).extend(rounds)
             self._number += len(rounds)
         while self._number > self._most:
-            self.take(next(iter(self._rounds)))
+            self.take(next(iter(self.rounds)))
 
     def take(self, arm: Hashable) -> None:
         """Remove the oldest pull of an id."""
-        rounds = self._rounds[arm]
+        rounds = self.rounds[arm]
         rounds.popleft()
         self._number -= 1
         if not rounds:
-            del self._rounds[arm]
+            del self.rounds[arm]
 
     def until(self, last: int) -> list[Hashable]:
         """Return the id of each pull up to round `last`."""
-        return [arm for arm, rounds in self._rounds.items() for each in rounds if each <= last]
+        return [arm for arm, rounds in self.rounds.items() for each in rounds if each <= last]
 
     def to_json(self) -> list[Any]:
         """Return the rounds of each id as JSON-able data."""
-        return [[arm_to_json(arm), list(rounds)] for arm, rounds in self._rounds.items()]
+        return [[arm_to_json(arm), list(rounds)] for arm, rounds in self.rounds.items()]

@@ -69,7 +69,10 @@ class SlotCounts:
     def decided(self, slot: int) -> None:
         """Count a decision."""
         self.pending[slot] += 1
-        self._changed(slot)
+        if self.has_rule:  # as `_changed` does, without the call: every decision pays for it
+            self.stale.add(slot)
+            if self.by_index or self.rewards[slot] == 0:
+                self.waiting.add(slot)
 
     def ended(self, slot: int) -> None:
         """Count a decision that ended without a reward."""
@@ -82,7 +85,10 @@ class SlotCounts:
         self.rewards[slot] += 1
         self.total += reward if self._least <= reward <= self._most else min(max(reward, self._least), self._most)
         self.number += 1
-        self._changed(slot)
+        if self.has_rule:  # as `_changed` does
+            self.stale.add(slot)
+            if not self.by_index or self.pending[slot] == 0:
+                self.waiting.discard(slot)
 
     def learned_all(self, slots: Ints, rewards: Floats) -> None:
         """Count rewards without a decision, as `learned` would one after the other."""
