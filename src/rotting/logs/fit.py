@@ -3,6 +3,7 @@
 import hashlib
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import ClassVar, NamedTuple, get_args
 
 import numpy as np
@@ -24,6 +25,7 @@ from rotting.problems.oracle import GREEDY_RISING, GREEDY_TWO_CLOCKS
 from rotting.problems.problem import Problem
 
 CLOCKS = get_args(Clock)
+_KEPT_CURVES = 256  # runs: more than `advise` plays for a reading
 
 
 class Rounds(NamedTuple):
@@ -106,7 +108,11 @@ class FittedFamily(ProblemFamily):
         return GREEDY_RISING if self.clock == "pulls" and not self.falling else None
 
     def curves(self, run: int, key: int) -> Curves:
-        """Return the means of a run."""
+        """Return the means of a run. Those of the last runs are kept: a comparison of policies asks for each three times."""
+        return _kept_curves(self, run, key)
+
+    def draw_curves(self, run: int, key: int) -> Curves:
+        """Draw the means of a run."""
         rng = generator(key, run)
         nothing = np.zeros((self.n_arms, 1))
         if isinstance(self._fitted, Cells):
@@ -154,6 +160,14 @@ class FittedFamily(ProblemFamily):
     def __repr__(self) -> str:
         rising = "" if self.falling else ", falling=False"
         return f"FittedFamily({self.n_arms} arms, {self.horizon:,} rounds, log={self._log!r}, clock={self.clock!r}{rising})"
+
+
+@lru_cache(_KEPT_CURVES)
+def _kept_curves(family: FittedFamily, run: int, key: int) -> Curves:
+    curves = family.draw_curves(run, key)
+    for each in curves:
+        each.flags.writeable = False
+    return curves
 
 
 def _counts(rows: Rounds, n_arms: int, pull_pieces: Ints, round_pieces: Ints) -> Floats:
