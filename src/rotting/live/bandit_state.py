@@ -28,7 +28,7 @@ from rotting.live.pages import Page
 from rotting.live.pending_decisions import PendingDecisions
 from rotting.live.probe import Probe
 from rotting.live.reward_rule import RewardRule
-from rotting.policy import Policy
+from rotting.policy import Policy, horizon_error
 
 PendingMode = Literal["shrink", "ignore"]
 MAX_PENDING = 10_000
@@ -76,8 +76,8 @@ class Redecision(NamedTuple):
 class BanditState(Generic[Arm]):
     """The policy, its arms, what it learned, and the decisions without a reward.
 
-    Each method that changes the state is named after the verb of `Bandit`. It appends an event (see `rotting.live.events`) to
-    `events` unless that is None. `apply` makes the change that a recorded event describes.
+    Each method that changes the state appends the event of the same verb (`rotting.live.events`) to `events`, unless that is
+    None; `end` appends the event that it is given. `apply` makes the change that a recorded event describes.
 
     `new` makes a state; `rotting.live.saved_state` writes it as JSON and reads it back.
     """
@@ -215,9 +215,7 @@ class BanditState(Generic[Arm]):
 
     def refuse_round(self, rounds: int) -> NoReturn:
         """Raise the error of a policy that is not tuned for this many rounds."""
-        rule = f"be at most {self.max_rounds}, the horizon that {self.policy!r} is tuned for"
-        hint = "; rotting.doubling(policy) plays without a horizon"
-        raise InvalidValueError("round", rule, rounds, got=f"round {rounds}", hint=hint)
+        raise horizon_error(self.policy, "round", rounds, got=f"round {rounds}")
 
     def decide(
         self, among: Ints | Complement | Page, key: Key, explained: bool, now: float

@@ -50,8 +50,8 @@ def is_new(counts: Counts, i: int) -> bool:
 def split_waiting(counts: Counts, arms: Ints, by_index: bool, new_first: bool, out: Ints) -> int:
     """Write to `out` first the arms that the policy chooses from, then the waiting arms; return the number of the first.
 
-    The policy chooses from the arms that do not wait. If some arms are new and some wait, a policy that does not choose new
-    arms first by itself (`new_first`) chooses from the new arms only.
+    The policy chooses from the arms that do not wait. If some arms are new and some wait, it chooses from the new arms only,
+    unless it chooses new arms first by itself (`new_first`).
     """
     n, new = 0, 0
     for i in arms:

@@ -19,7 +19,7 @@ def number(value: float) -> float | None:
 
 
 def reason_fields(reason: ArmExplanation) -> dict[str, Any]:
-    """Return the fields of a `Reason`."""
+    """Return an explanation as JSON-able fields."""
     index, mean, window, width, pulls, pending = reason
     return {
         "index": number(index),

@@ -85,7 +85,7 @@ def snapshot_is_due(state: BanditState, unsaved: int) -> bool:
     if unsaved < limits.SNAPSHOT_EVENTS:
         return False
     size: int = sum(array.nbytes for array in arrays(state.learner.state))
-    events = limits.SNAPSHOT_EVENTS * min(limits.FEWEST_SNAPSHOTS, max(1.0, size / limits.SNAPSHOT_BYTES))
+    events = limits.SNAPSHOT_EVENTS * min(limits.MAX_SNAPSHOT_FACTOR, max(1.0, size / limits.SNAPSHOT_BYTES))
     return unsaved >= max(events, state.ledger.size)
 
 
