@@ -31,7 +31,7 @@ class _Before:
         learner.make_room(_ROUNDS)
         self._functions, self._policy, self._state = learner._functions, policy, learner.state
         self._may_be_full, self._is_own, self._weighs = learner._may_be_full, learner.is_trusted, learner.uses_propensity
-        self._key, self._slots, self._slot_of = bandit._state.key, bandit._state.arms.slots, bandit._state.arms.active
+        self._key, self._slots, self._slot_of = bandit._state.random_key, bandit._state.arms.slots, bandit._state.arms.active
         self._names, self._max_rounds, self._range = (
             bandit._state.arms.names,
             bandit._state.max_rounds,

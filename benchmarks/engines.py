@@ -34,9 +34,9 @@ def _needs(engine: str) -> None:
     if engine == "dask" and find_spec("distributed") is None:
         raise UnavailableError("distributed is not installed")
     if engine == "cuda":
-        from rotting.engines.cuda_device import why_not  # noqa: PLC0415 - an extra
+        from rotting.engines.cuda_device import why_no_gpu  # noqa: PLC0415 - an extra
 
-        missing = why_not()
+        missing = why_no_gpu()
         if missing is not None:
             raise UnavailableError(str(missing))
 

@@ -42,7 +42,7 @@ def hosted(folder: str, count: int) -> dict[str, float]:
     def write() -> None:
         batch = host.take()
         host.write(batch)
-        host.written(batch)
+        host.finish(batch)
 
     def timed(work: Callable[[str], object], names: list[str]) -> float:
         began = time.process_time()
@@ -89,7 +89,7 @@ def write_log(path: str, bandits: int, decisions: int) -> None:
         host.collect(each)
         batch = host.take()
         host.write(batch)
-        for due in host.written(batch):
+        for due in host.finish(batch):
             host.save_snapshot(due, due.last_number, StateParts.of(due.state))
             due.is_saving = False
         if made >= decisions:

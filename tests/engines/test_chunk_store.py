@@ -44,13 +44,13 @@ PROBLEM = problems.two_arms(L=1.0, horizon=40)
 POLICIES = [make("ucb1"), make("eff-raw-ucb"), make("exp3", gamma=0.1, low=-9.0, high=9.0, outside="clip")]
 
 
-FEW_ROUNDS = task_module._FEW_ROUNDS
+FEW_ROUNDS = task_module._SMALLEST_TASK
 
 
 @pytest.fixture(autouse=True)
 def short_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks of one run, however short it is: many chunks of a small game."""
-    monkeypatch.setattr(task_module, "_FEW_ROUNDS", 1)
+    monkeypatch.setattr(task_module, "_SMALLEST_TASK", 1)
 
 
 def files(folder: Path) -> list[Path]:
@@ -166,7 +166,7 @@ def game(horizon: int) -> Game:
 
 @pytest.mark.parametrize("horizon", [1, 40, 300_000, 3_000_000])
 def test_tasks_do_not_depend_on_the_number_of_runs(horizon: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_module, "_FEW_ROUNDS", FEW_ROUNDS)
+    monkeypatch.setattr(task_module, "_SMALLEST_TASK", FEW_ROUNDS)
     playing = game(horizon)
 
     def spans(runs: int) -> list[tuple[int, int]]:

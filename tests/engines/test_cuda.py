@@ -132,7 +132,7 @@ def test_indices_of_the_library_are_never_negative(policy: Policy) -> None:
 def test_a_missing_package_or_gpu_is_told_in_a_sentence() -> None:
     from rotting.engines import cuda_device
 
-    missing = cuda_device.why_not()
+    missing = cuda_device.why_no_gpu()
     message = "" if missing is None else f"{type(missing).__name__} {missing}"
     assert message in {
         "MissingExtraError engine='cuda' needs numba-cuda: pip install 'rotting[cuda]', or 'rotting[cuda12]' for CUDA 12",
@@ -147,7 +147,7 @@ def test_a_gpu_that_others_have_filled_is_told(monkeypatch: pytest.MonkeyPatch) 
     def refuse() -> None:
         raise RuntimeError("CUDA_ERROR_OUT_OF_MEMORY")
 
-    monkeypatch.setattr(cuda_device, "why_not", lambda: None)
+    monkeypatch.setattr(cuda_device, "why_no_gpu", lambda: None)
     monkeypatch.setattr(cuda_device, "cuda", type("Fake", (), {"current_context": staticmethod(refuse)}))
     with pytest.raises(EngineError, match="needs some memory of the GPU, which other programs may hold, got CUDA_ERROR_OUT_OF"):
         cuda_device.Device()
@@ -176,7 +176,7 @@ def refusing_device(monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], An
 
         fake = SimpleNamespace(current_context=lambda: None, device_array=np.empty, jit=lambda function: Kernel())
         fake.to_device = lambda array, stream: array
-        monkeypatch.setattr(cuda_device, "why_not", lambda: None)
+        monkeypatch.setattr(cuda_device, "why_no_gpu", lambda: None)
         monkeypatch.setattr(cuda_device, "simulated", lambda: False)
         monkeypatch.setattr(cuda_device, "draw_error", lambda noise: None)
         monkeypatch.setattr(cuda_device, "cuda", fake)
@@ -226,7 +226,7 @@ def test_an_old_driver_is_told(version: tuple[int, int], message: str | None, mo
     monkeypatch.setattr(cuda_device, "find_spec", lambda name: name)
     monkeypatch.setattr(cuda_device, "simulated", lambda: False)
     monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8")
-    found = cuda_device.why_not()
+    found = cuda_device.why_no_gpu()
     assert (found is None) if message is None else (isinstance(found, EngineError) and message in str(found))
 
 
@@ -239,7 +239,7 @@ def test_auto_takes_a_gpu_where_it_is_worth_it(
     from rotting.engines import cuda_device
 
     monkeypatch.setattr(simulation, "find_spec", lambda name: name)
-    monkeypatch.setattr(cuda_device, "why_not", lambda: missing)
+    monkeypatch.setattr(cuda_device, "why_no_gpu", lambda: missing)
     plans = [plan(Simulation(make("ucb1"), PROBLEM, horizon=10**6, runs=runs))]
     assert simulation._is_worth_a_gpu(plans, threads=2) == gpu
 
@@ -248,7 +248,7 @@ def test_auto_leaves_to_threads_what_a_gpu_does_not_play(monkeypatch: pytest.Mon
     from rotting.engines import cuda_device
 
     monkeypatch.setattr(simulation, "find_spec", lambda name: name)
-    monkeypatch.setattr(cuda_device, "why_not", lambda: None)
+    monkeypatch.setattr(cuda_device, "why_no_gpu", lambda: None)
     plain, late = (
         plan(Simulation(make("ucb1"), each, horizon=10**6, runs=10_000)) for each in (PROBLEM, PROBLEM.delayed(FixedDelay(9)))
     )

@@ -163,7 +163,7 @@ def test_a_key_stands_for_the_same_runs_of_the_same_game(client: Any, monkeypatc
         return submit(self, function, *rest, key=key, **more)
 
     monkeypatch.setattr(type(client), "submit", noted)
-    monkeypatch.setattr(task_module, "_FEW_ROUNDS", 1)
+    monkeypatch.setattr(task_module, "_SMALLEST_TASK", 1)
     monkeypatch.setattr(engine, "_CPU_ROUNDS", 2 * HORIZON)
     for runs in (5, 9, 5):
         list(Dask(client).play(cut(game(), runs), Progress(10**9, show=False)))

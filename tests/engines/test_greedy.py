@@ -5,7 +5,7 @@ import pytest
 
 import rotting
 from rotting.engines.extensions import Extensions, extend_means
-from rotting.engines.greedy import greedy_rewards
+from rotting.engines.greedy import play_greedily
 from rotting.problems import Problem, oracle, two_arms
 from rotting.problems.arms import Product, Recovering, Rested, Restless, Sum, Visiting
 from rotting.problems.decays import Abrupt, Constant, Linear
@@ -22,7 +22,7 @@ PROBLEMS = [
 @pytest.mark.parametrize("problem", PROBLEMS, ids=repr)
 def test_it_collects_what_the_greedy_oracle_does(problem: Problem) -> None:
     marks = np.array([1, 7, 30])
-    found = greedy_rewards(problem.means(30), problem.n_arms, marks, {}, runs=2)
+    found = play_greedily(problem.means(30), problem.n_arms, marks, {}, runs=2)
     np.testing.assert_allclose(found, [oracle.greedy_rewards(problem, 30, marks)] * 2, rtol=1e-15)
 
 
@@ -42,6 +42,6 @@ def test_on_problems_that_are_no_table_it_collects_what_the_policy_does(problem:
     marks = np.array([1, 12, 40])
     means = extend_means(problem.tables(), problem.presence_rounds(), problem.recovers(), None, 0)
     extensions = Extensions(problem.formula, problem.has_dynamic_arms)
-    (found,) = greedy_rewards(means, problem.n_arms, marks, extensions.on_means)
+    (found,) = play_greedily(means, problem.n_arms, marks, extensions.on_means)
     game = rotting.play(rotting.GreedyOracle(), problem)
     np.testing.assert_allclose(found, np.cumsum(game.mean)[marks - 1], rtol=1e-12)

@@ -25,7 +25,7 @@ from rotting.engines import kernel_errors, threads
 from rotting.engines.game import mean_now
 from rotting.engines.task import Task
 from rotting.kernels.binding import digest
-from rotting.kernels.readable_errors import is_own_work
+from rotting.kernels.readable_errors import is_library_code
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
 from rotting.live.noise_checks import check_noise
@@ -259,8 +259,8 @@ def test_a_game_that_failed_is_checked_again() -> None:
 
 
 def test_own_work_is_known_by_its_functions() -> None:
-    assert is_own_work(RAWUCB.kernel.choose)
-    assert not is_own_work(choose)
+    assert is_library_code(RAWUCB.kernel.choose)
+    assert not is_library_code(choose)
 
 
 SCRIPT = """

@@ -8,7 +8,7 @@ import pytest
 
 import rotting
 from rotting import problems
-from rotting.engines.tiers import CompileMode, check_mode
+from rotting.engines.tiers import CompileMode, resolve_mode
 from rotting.errors import InvalidValueError
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
@@ -96,14 +96,14 @@ def test_modes_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
         simulate(make("ucb1"), problems.two_arms(horizon=5), compile="soon")  # type: ignore[arg-type]
     for name in ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK", "ROTTING_COMPILE"):
         monkeypatch.delenv(name, raising=False)
-    assert check_mode("auto") == "auto"
+    assert resolve_mode("auto") == "auto"
     monkeypatch.setenv("ROTTING_COMPILE", "never")
-    assert (check_mode("auto"), check_mode("now")) == ("never", "now")
+    assert (resolve_mode("auto"), resolve_mode("now")) == ("never", "now")
     monkeypatch.setenv("ROTTING_COMPILE", "maybe")
     with pytest.raises(InvalidValueError, match="ROTTING_COMPILE must be"):
-        check_mode("auto")
+        resolve_mode("auto")
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    assert check_mode("auto") == "now"
+    assert resolve_mode("auto") == "now"
 
 
 def test_code_from_outside_the_library_is_compiled_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

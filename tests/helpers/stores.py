@@ -17,6 +17,7 @@ import apsw
 from rotting.store import open_files
 from rotting.store.protocol import DURABILITIES, Durability, Snapshot, Store
 from rotting.store.sqlite import SQLiteStore
+from rotting.store.verify import verify
 from tests.helpers.memory_store import Medium, MemoryStore
 
 
@@ -142,3 +143,11 @@ def appending(path: Path, durability: str = "disk") -> Iterator["subprocess.Pope
             yield process
         finally:
             process.kill()
+
+
+def checked(path: Path) -> int:
+    """Verify a store and return how many events it has."""
+    with SQLiteStore(path, readonly=True) as store:
+        found = verify(store, replay=True)
+    assert found.problems == ()
+    return found.events

@@ -393,7 +393,7 @@ class PullsARemovedArm(ucb1.UCB1):
 def test_a_single_pull_of_an_arm_that_was_just_removed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CheckError, match=r"once \(test_checks.py, line .*\) must return one of `arms`, got 0"):
         check_policy(PullsARemovedArm())
-    monkeypatch.setattr(learner, "is_own_work", lambda function: True)  # a bandit trusts these; the check does not
+    monkeypatch.setattr(learner, "is_library_code", lambda function: True)  # a bandit trusts these; the check does not
     with pytest.raises(CheckError, match="an arm that was removed must never be pulled"):
         check_policy(PullsARemovedArm())
 

@@ -314,7 +314,7 @@ def test_a_choice_has_room_before_any_reward_comes() -> None:
 @pytest.mark.parametrize("at_once", [False, True])
 def test_a_choice_that_is_explained_has_room_before_any_reward_comes(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Policies of the library choose and explain in one call, others in two."""
-    monkeypatch.setattr(learners, "is_own_work", lambda kernel: at_once)
+    monkeypatch.setattr(learners, "is_library_code", lambda kernel: at_once)
     bandit = Bandit(ExplainsChoices(), arms=[0, 1], pending="ignore")
     made = [bandit.decide() for _ in range(300)]
     assert bandit._state.learner.state.chosen[:300].tolist() == [each.arm for each in made]

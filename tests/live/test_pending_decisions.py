@@ -210,8 +210,8 @@ def test_the_compiled_rule_is_the_slow_one(policy: Policy, coarse: bool) -> None
         under_way, expected = bandit._state.pending, None
         if under_way.waiting:
             young += 1
-            expected = slow(under_way, policy).choose(learner.copy(), t, bandit._state.key, arms)
-            assert same(under_way.choose(learner, t, bandit._state.key, arms), expected)
+            expected = slow(under_way, policy).choose(learner.copy(), t, bandit._state.random_key, arms)
+            assert same(under_way.choose(learner, t, bandit._state.random_key, arms), expected)
         decision = bandit.decide(mask)
         assert expected is None or is_made(decision, expected, bandit)
         waiting.append(decision.id)
@@ -234,8 +234,8 @@ def test_the_compiled_rule_is_the_slow_one_with_many_arms(name: str, few: int, m
         arms = to_slots(bandit._state.arms.available(None if k % 3 else [arm for arm in range(n_arms) if rng.uniform() < 0.9]))
         learner, t, under_way = bandit._state.learner.copy(), bandit.rounds + 1, bandit._state.pending
         if under_way.waiting:
-            expected = slow(under_way, bandit.policy).choose(learner.copy(), t, bandit._state.key, arms)
-            found = under_way.choose(learner, t, bandit._state.key, arms)
+            expected = slow(under_way, bandit.policy).choose(learner.copy(), t, bandit._state.random_key, arms)
+            found = under_way.choose(learner, t, bandit._state.random_key, arms)
             assert found[:2] == expected[:2]
             assert (found.offered is None) == (expected.offered is None)
             decision = bandit.decide([bandit._state.arms.names[slot] for slot in arms])

@@ -47,13 +47,13 @@ def test_a_preview_looks_at_no_decision_unless_one_would_expire(monkeypatch: pyt
     for _ in range(7):
         bandit.decide()
     requested: list[int] = []
-    look = Ledger.next_to_end
+    look = Ledger.oldest_entries
 
     def watched(ledger: Ledger, number: int) -> Any:
         requested.append(number)
         return look(ledger, number)
 
-    monkeypatch.setattr(Ledger, "next_to_end", watched)
+    monkeypatch.setattr(Ledger, "oldest_entries", watched)
     bandit.preview(count=3)
     assert requested == []
     bandit.decide()

@@ -251,7 +251,7 @@ class BanditMachine(RuleBasedStateMachine):
     def begin(self, kind: str) -> None:
         self.place = place(kind, Path(self.folder.name))
         self.bandit = self.opened()
-        self.model = Model(self.policy, self.bandit._state.key, list(ARMS), Learner.new(self.policy, len(ARMS)))
+        self.model = Model(self.policy, self.bandit._state.random_key, list(ARMS), Learner.new(self.policy, len(ARMS)))
         self.model.window = self.window
 
     def opened(self) -> DurableBandit:

@@ -15,7 +15,7 @@ Naive = exponential_weights.Exp3  # what the common tests compare the policy wit
 def test_a_late_reward_is_divided_by_the_probability_of_its_draw() -> None:
     policy = Exp3(gamma=0.2)
     bandit = Bandit(policy, arms=[0, 1], seed=1)
-    slow = exponential_weights.Exp3(2, gamma=0.2, uniform=lambda t, draw: uniform(bandit._state.key, t, draw))
+    slow = exponential_weights.Exp3(2, gamma=0.2, uniform=lambda t, draw: uniform(bandit._state.random_key, t, draw))
     waiting: list[tuple[int, int]] = []
     for t in range(1, 61):
         arm = slow.choose(t)

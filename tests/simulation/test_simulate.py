@@ -125,6 +125,7 @@ def test_regret_and_pulls_equal_the_obvious_loop(name: str, game: int) -> None:
 def test_noise_is_paired() -> None:
     """The n-th pull of a rested arm pays the same to every policy."""
     result = simulate([make("ucb1"), make("uniform")], Problem.rested([0.0], horizon=HORIZON), runs=RUNS, record="rewards")
+    assert result.rewards is not None
     assert np.array_equal(result.rewards[0], result.rewards[1])
 
 

@@ -22,8 +22,7 @@ from rotting.store.host import Host
 from rotting.store.hosted import Hosted
 from rotting.store.protocol import StoredEvent
 from rotting.store.sqlite import SQLiteStore
-from rotting.store.verify import verify
-from tests.helpers.stores import KINDS, newest_snapshot, place
+from tests.helpers.stores import KINDS, checked, newest_snapshot, place
 
 ARMS = ["a", "b", "c"]
 
@@ -45,14 +44,7 @@ def play(host: Host, hosted: Hosted, rounds: int) -> list[object]:
 def write(host: Host) -> None:
     batch = host.take()
     host.write(batch)
-    host.written(batch)
-
-
-def checked(path: Path) -> int:
-    with SQLiteStore(path, readonly=True) as store:
-        found = verify(store, replay=True)
-    assert found.problems == ()
-    return found.events
+    host.finish(batch)
 
 
 def test_bandits_share_a_store_and_a_batch(tmp_path: Path) -> None:
@@ -257,8 +249,8 @@ def test_a_long_log_gets_a_snapshot_while_bandits_are_used(tmp_path: Path, monke
     play(host, hosted, 6)
     batch = host.take()
     host.write(batch)
-    assert host.written(batch) == [hosted]
-    assert host.written(batch) == []  # it is being saved
+    assert host.finish(batch) == [hosted]
+    assert host.finish(batch) == []  # it is being saved
     host.save_snapshot(hosted, hosted.last_number, StateParts.of(hosted.state))
     with SQLiteStore(path, readonly=True) as store:
         found = newest_snapshot(store, "songs")
@@ -303,7 +295,7 @@ def test_notes_are_held_in_memory_only_until_they_are_written(tmp_path: Path, mo
     batch = host.take()
     host.add_note("songs", "key:7", cancelled=True)
     host.write(batch)
-    host.written(batch)
+    host.finish(batch)
     looked_up, note = list[str](), SQLiteStore.note
 
     def noted(store: SQLiteStore, bandit: str, name: str) -> StoredEvent | None:
@@ -484,7 +476,7 @@ def test_a_bandit_with_unwritten_events_is_not_unloaded(tmp_path: Path) -> None:
     host.write(batch)
     unload_idle(host)
     assert "first" in host.live  # they are written, but not reported yet
-    host.written(batch)
+    host.finish(batch)
     unload_idle(host)
     assert list(host.live) == [second.name]
     host.close()
@@ -526,7 +518,7 @@ def test_replayed_events_count_towards_the_next_snapshot(tmp_path: Path, monkeyp
     play(host, host.adopt(hosted), 1)
     batch = host.take()
     host.write(batch)
-    assert host.written(batch) == [hosted]
+    assert host.finish(batch) == [hosted]
     host.save_snapshot(hosted, hosted.last_number, StateParts.of(hosted.state))
     assert (host.load("songs").unsaved, host.load("songs").last_number) == (0, 14)
     host.close()

@@ -81,7 +81,8 @@ def _print(store: "SQLiteStore", events: "Iterable[StoredEvent]") -> None:
     print(f"{'number':>8} {'epoch':>6}  {'bandit':{wide}}  {'event':{_EVENT}}  {'id':8}".rstrip())
     for event in events:
         payload = {name: value for name, value in event.payload.items() if name not in {"answer", "body"}}
-        what, key = str(payload.pop("event", "note" if "note" in payload else "")), str(payload.pop("id", ""))[:8]
+        what = str(payload.pop("event", "note" if "note" in payload else ""))
+        key = str(payload.pop("id", ""))[:8]
         first: dict[str, Any] = {name: payload.pop(name) for name in ("arm", "reward") if name in payload}
         own = " ".join(f"{name}={_short(value)}" for name, value in {**first, **payload}.items() if value is not None)
         line = f"{event.number:>8} {event.epoch:>6}  {event.bandit:{wide}}  {what:{_EVENT}}  {key:8}  {own}".rstrip()

@@ -18,9 +18,9 @@ from typing import Any, Literal
 
 from rotting.engines.compiler_process import DONE, FAILED, framed
 
-_CHILDREN = 2  # that a job is sent to, one after the other, if they are killed
-_IDLE_SECONDS = 2.0  # that the child waits for more work
-_LAST_SECONDS = 10.0  # that the end of the process waits for the thread, which may be loading machine code
+_CHILDREN = 2  # a job is sent to this many children, one after the other, if they are killed
+_IDLE_SECONDS = 2.0  # the child waits this long for more work
+_LAST_SECONDS = 10.0  # at exit, the process waits this long for the thread, which may be loading machine code
 JobOutcome = Literal["", "done", "failed", "killed", "cancelled"]
 
 

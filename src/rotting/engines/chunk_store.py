@@ -146,7 +146,7 @@ class ChunkStore:
                 warnings.warn(f"finished games are not kept: {error}", RuntimeWarning, stacklevel=1)
         self._claims.drop(self._path(key, "claim"))
 
-    def give_back(self) -> None:
+    def release_claims(self) -> None:
         """Release the claims on tasks that were not played; the store can be used again."""
         self._claims.drop_all()
 

@@ -43,7 +43,7 @@ class _CompileOptions(NamedTuple):
 _compiled: dict[tuple[str, _CompileOptions, bool], Callable[..., Any]] = {}
 _lock = threading.RLock()
 _numba_lock = compiler_lock()
-_FORK_SECONDS = 30.0  # that a fork waits for a thread that compiles
+_FORK_SECONDS = 30.0  # a fork waits this long for a thread that compiles
 
 
 def _before_fork() -> None:
@@ -142,7 +142,7 @@ def draw_error(noise: Noise) -> KernelError | None:
 
 def guarded_for(entry: EntryPoint) -> Callable[..., Any]:
     """Return what `compiled_for` returns, with checked indices and readable errors if the code is not the library's own."""
-    if entry.is_own_work:
+    if entry.is_library_code:
         return compiled_for(entry)
     return with_readable_errors(entry.policy, entry.function, compiled_for(entry._replace(checked=True)))
 

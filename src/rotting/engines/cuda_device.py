@@ -30,7 +30,7 @@ from rotting.engines.numba_internals import (
 )
 from rotting.errors import EngineError, MissingExtraError
 from rotting.kernels.binding import Rebuild, bound_functions, digest, plain_function, reached_functions, with_names
-from rotting.kernels.readable_errors import is_own
+from rotting.kernels.readable_errors import is_library_module
 from rotting.policy import Policy
 
 cuda: Any = importlib.import_module("numba.cuda")  # by its name, under which the simulator replaces it
@@ -51,7 +51,7 @@ def simulated() -> bool:
     return bool(config.ENABLE_CUDASIM)
 
 
-def why_not() -> Exception | None:
+def why_no_gpu() -> Exception | None:
     """Return the error that says why no GPU can be used, or None if one can."""
     if simulated():
         return None
@@ -77,7 +77,7 @@ class Device:
     page_bytes = 0 if simulated() else 2 << 20  # the memory of an array is a multiple of this
 
     def __init__(self) -> None:
-        missing = why_not()
+        missing = why_no_gpu()
         if missing is not None:
             raise missing
         try:
@@ -179,7 +179,7 @@ class Device:
         """
         plain = plain_function("function", function)
         kinds = [f"{kind.__module__}.{kind.__qualname__}{getattr(kind, '_fields', '')}" for kind in _classes(arguments)]
-        others = sorted({each.__module__ for each in reached_functions(plain) if not is_own(each.__module__)})
+        others = sorted({each.__module__ for each in reached_functions(plain) if not is_library_module(each.__module__)})
         mark = hashlib.sha256("|".join([digest(plain), *kinds, *others]).encode()).hexdigest()[:16]
         with _lock:
             if mark not in _kernels:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.game import Board, is_cancelled, is_full, play, policy_parts
+from rotting.engines.game import Board, is_full, play, policy_parts, report_rounds
 from rotting.kernels.binding import NO_BINDINGS, Bindings, bind, slot
 from rotting.kernels.nested_state import is_nested
 from rotting.kernels.random_numbers import subkey
@@ -126,5 +126,5 @@ def link_thread(policy: Policy, noise: Noise, state: Any, board: Boards, more: B
         board: the board of a run.
         more: other functions to replace, such as those that give the means.
     """
-    of_thread = {state_of: part_of("state_of", state), board_of: part_of("board_of", board), is_cancelled: never_cancelled}
+    of_thread = {state_of: part_of("state_of", state), board_of: part_of("board_of", board), report_rounds: never_cancelled}
     return bind(play_one, {**policy_parts(policy, noise), **of_thread, **more})

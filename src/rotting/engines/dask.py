@@ -38,8 +38,8 @@ _POLL_SECONDS = 0.2  # between two checks for the first worker
 _PATIENCE = 10.0  # seconds without a worker after which a warning is given
 _GPU = "GPU"  # the resource of workers that have one
 _CPU_ROUNDS, _GPU_ROUNDS = 2 * 10**7, 10**9  # of one future, at most; the overhead of a future is some milliseconds
-_FIRST_ROUNDS = 50_000  # which show a worker how long a round takes
-_SECONDS = 5.0  # that a worker plays a future: a dead worker loses no more, and the progress bar moves
+_FIRST_ROUNDS = 50_000  # the first rounds show a worker how long a round takes
+_FUTURE_SECONDS = 5.0  # a worker plays a future for this long: a dead worker loses no more, and the progress bar moves
 _PARTS = 4  # futures for each slot of a worker into which the remaining work is cut, so that all workers finish together
 _QUIET_CONFIG = {  # less monitoring of local workers, which have no dashboard
     "distributed.admin.tick.interval": "1s",
@@ -238,7 +238,7 @@ def play_on_worker(game: Game, code: str, parts: RunRanges, on_gpu: bool, compil
     played: list[tuple[int, Chunk]] = []
     runs, seconds = 0, 0.0
     more: float = math.inf if on_gpu else _FIRST_ROUNDS // game.setting.horizon
-    while waiting and seconds < _SECONDS:
+    while waiting and seconds < _FUTURE_SECONDS:
         batch = take(waiting, max(1, more))
         check, began = _CancelCheck(), time.monotonic()
         check.part = Part(size=sum(task.rounds for task in batch))
@@ -251,7 +251,7 @@ def play_on_worker(game: Game, code: str, parts: RunRanges, on_gpu: bool, compil
             played.append((task.first_run, chunk))
             runs += task.runs
             seconds += (time.monotonic() - began) / len(found) if math.isnan(chunk.seconds) else chunk.seconds
-        more = int((_SECONDS - seconds) * runs / max(seconds, 1e-6))
+        more = int((_FUTURE_SECONDS - seconds) * runs / max(seconds, 1e-6))
     return played, [(task.first_run, task.runs) for task in waiting]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from rotting.common.machine import this_machine
 from rotting.kernels.binding import digest, plain_function, reached_functions
 from rotting.kernels.nested_state import classes, new_state
-from rotting.kernels.readable_errors import is_own, is_own_work, naming_owner, with_readable_errors
+from rotting.kernels.readable_errors import is_library_code, is_library_module, naming_owner, with_readable_errors
 from rotting.policy import Policy
 from rotting.problems.noise import Noise
 
@@ -36,10 +36,10 @@ class EntryPoint(NamedTuple):
     noise: Noise | None = None  # the noise whose `draw` it calls
 
     @property
-    def is_own_work(self) -> bool:
+    def is_library_code(self) -> bool:
         """Whether all of its code belongs to the library."""
         with naming_owner(self.policy):
-            return is_own_work(plain_function("function", self.function))
+            return is_library_code(plain_function("function", self.function))
 
     @property
     def key(self) -> str:
@@ -55,7 +55,7 @@ def code_mark(function: Callable[..., Any], policy: Policy | None) -> str:
     with naming_owner(policy):
         plain = plain_function("function", function)
         mark = digest(plain)
-    names = sorted({each.__module__ for each in reached_functions(plain) if not is_own(each.__module__)})
+    names = sorted({each.__module__ for each in reached_functions(plain) if not is_library_module(each.__module__)})
     if policy is not None:
         kinds: list[Any] = [type(policy.params), *classes(new_state(policy, 1, 1))]
         names += [f"{kind.__module__}.{kind.__qualname__}{kind._fields}" for kind in kinds]
@@ -64,7 +64,7 @@ def code_mark(function: Callable[..., Any], policy: Policy | None) -> str:
 
 def interpreted(entry: EntryPoint) -> Callable[..., Any]:
     """Return the plain function, with readable errors if it is not the library's own; what cannot be compiled is refused."""
-    own = entry.is_own_work
+    own = entry.is_library_code
     with naming_owner(entry.policy):
         digest(plain_function("function", entry.function))
     return entry.function if own else with_readable_errors(entry.policy, entry.function, entry.function)

@@ -7,7 +7,8 @@ from typing import Any
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.game import means_by_run, means_of_run
-from rotting.engines.greedy import greedy_rewards
+from rotting.engines.greedy import play_greedily
+from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidValueError
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.mean_table import Means, join
@@ -34,6 +35,7 @@ class FamilyDraws:
     key: int
     checkpoints: Ints
     reference: str
+    compile: CompileMode = "auto"
     _kept: dict[tuple[int, int], Tables] = field(default_factory=dict, init=False)
     _lock: Any = field(default_factory=threading.Lock, init=False)
 
@@ -56,7 +58,7 @@ class FamilyDraws:
             return kept
         drawn = [self._draw(run) for run in range(first_run, first_run + runs)]
         means = join([table for table, _ in drawn])
-        optimum = greedy_rewards(means, self.first.n_arms, self.checkpoints, {means_of_run: means_by_run}, runs)
+        optimum = play_greedily(means, self.first.n_arms, self.checkpoints, {means_of_run: means_by_run}, runs, self.compile)
         for row, (_, exact) in zip(optimum, drawn, strict=True):
             if exact is not None:
                 row[:] = exact

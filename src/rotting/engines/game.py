@@ -176,11 +176,11 @@ def state_is_full(s: Any) -> bool:
 
 
 def enlarge(p: Any, s: Any, capacity: int) -> Any:
-    """Return a state that is never full as it is."""
+    """Return the state unchanged: it is never full."""
     return s
 
 
-def is_cancelled(signal: Ints, rounds: int) -> bool:
+def report_rounds(signal: Ints, rounds: int) -> bool:
     """Add to the number of rounds played, and return whether to stop."""
     signal[DONE] += rounds
     return bool(signal[CANCEL] != 0)
@@ -231,9 +231,9 @@ def play(
         if t == checkpoints[mark]:
             regret[mark] = difference(optimal[mark], 0.0, high, low)
             mark += 1
-        if t % _POLL == 0 and is_cancelled(signal, _POLL):
+        if t % _POLL == 0 and report_rounds(signal, _POLL):
             return
-    is_cancelled(signal, last % _POLL)
+    report_rounds(signal, last % _POLL)
     b.passed[0], b.passed[1], b.collected[0], b.collected[1] = last, mark, high, low
 
 

@@ -12,13 +12,13 @@ from rotting.engines.background_compiler import Job, cancel, submit
 from rotting.engines.code_cache import is_cached
 from rotting.engines.entry_points import EntryPoint
 from rotting.engines.task import Game, Setting, Task
-from rotting.engines.tiers import CompileMode, check_mode, pickled
-from rotting.kernels.readable_errors import is_own_work
+from rotting.engines.tiers import CompileMode, pickled, resolve_mode
+from rotting.kernels.readable_errors import is_library_code
 from rotting.policy import Policy
 
 Loop = Callable[..., None]
-_COMPILE_SECONDS = 5.0  # that compiling a game takes, about; a game that ends sooner without it is not compiled
-_UNSEEN_ROUNDS = 1 << 14  # that may have been played since the last report of a game
+_COMPILE_SECONDS = 5.0  # about what compiling a game takes; a game that would end sooner is not compiled
+_UNSEEN_ROUNDS = 1 << 14  # the most rounds played since a game's last report
 
 
 def loop_entry(game: Game, checked: bool = False) -> EntryPoint:
@@ -120,7 +120,7 @@ class GameStart:
     """
 
     def __init__(self, game: Game, bar: Progress, compile: CompileMode) -> None:
-        mode = check_mode(compile)
+        mode = resolve_mode(compile)
         self._bar, self._status, self._title = bar, compiling_status(game, bar), game.policy.title
         self._left = bar.part.size
         self._job: Job | None = None
@@ -129,7 +129,7 @@ class GameStart:
         self.is_interpreted = self.never
         """Whether the game begins interpreted."""
         self._work: bytes | None = None
-        if mode == "auto" and is_own_work(game.linked):
+        if mode == "auto" and is_library_code(game.linked):
             entry = loop_entry(game)
             if not is_cached(entry.key):
                 self._work = pickled(partial(compile_blueprint, _Blueprint.of(entry, game)))

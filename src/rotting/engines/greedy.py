@@ -8,10 +8,10 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.game import Board, count, mean_now, means_of_run, memory_of_run, new_board
-from rotting.engines.tiers import check_mode
+from rotting.engines.tiers import CompileMode, resolve_mode
 from rotting.kernels.binding import allocates_nothing, bind
 from rotting.kernels.exact_sums import add, difference
-from rotting.kernels.readable_errors import is_own_work
+from rotting.kernels.readable_errors import is_library_code
 
 _FEW = 100_000  # means to look up, at most, without the compiler: some tenths of a second
 
@@ -41,7 +41,9 @@ def collect_runs(m: Any, n_arms: int, checkpoints: Ints, collected: Floats) -> N
         collect(mine, b, checkpoints, collected[r])
 
 
-def greedy_rewards(means: Any, n_arms: int, checkpoints: Ints, parts: Mapping[Any, Any], runs: int = 1) -> Floats:
+def play_greedily(
+    means: Any, n_arms: int, checkpoints: Ints, parts: Mapping[Any, Any], runs: int = 1, compile: CompileMode = "auto"
+) -> Floats:
     """Return the cumulative mean reward of the greedy oracle `[runs, checkpoints]`.
 
     Args:
@@ -50,11 +52,12 @@ def greedy_rewards(means: Any, n_arms: int, checkpoints: Ints, parts: Mapping[An
         checkpoints: rounds, increasing; the last one is the horizon.
         parts: functions of the game to replace, such as those of `Extensions.on_means`.
         runs: the number of games.
+        compile: when to compile, as for `simulate`.
     """
     collected = np.zeros((runs, checkpoints.size))
     play: Any = bind(collect_runs, parts)
-    mode, few = check_mode("auto"), runs * int(checkpoints[-1]) * n_arms <= _FEW
-    if mode == "now" or not (few or mode == "never") or not is_own_work(play):
+    mode, few = resolve_mode(compile), runs * int(checkpoints[-1]) * n_arms <= _FEW
+    if mode == "now" or not (few or mode == "never") or not is_library_code(play):
         from rotting.engines.compile import compiled  # noqa: PLC0415 - imports Numba
 
         play = compiled(play, allocates=True)

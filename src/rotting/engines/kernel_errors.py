@@ -17,7 +17,7 @@ from rotting.errors import KernelError, KernelIndexError
 from rotting.kernels.binding import KernelFunction, reached_functions
 from rotting.kernels.code_checks import place
 from rotting.kernels.policy_slots import choose
-from rotting.kernels.readable_errors import error_kind, frames_of, is_own, locate, owner_prefix, replay, suspects
+from rotting.kernels.readable_errors import error_kind, frames_of, is_library_module, locate, owner_prefix, replay, suspects
 from rotting.policy import Policy, Reason
 from rotting.problems.noise import Noise
 
@@ -120,7 +120,7 @@ def _named_lines(text: str) -> list[tuple[str, int]]:
 
 def _place(function: KernelFunction, text: str) -> str:
     functions = reached_functions(function)
-    foreign = [each for each in functions if not is_own(each.__module__)]
+    foreign = [each for each in functions if not is_library_module(each.__module__)]
     for candidates in (foreign, functions):
         for file, line in _named_lines(text):
             for candidate in candidates:
@@ -147,7 +147,7 @@ def check_reason(policy: Policy, reason: object) -> None:
 
 
 def _no_arm(choose: KernelFunction, choice: object) -> str:
-    name = "choose" if is_own(choose.__module__) else place(choose.__code__)
+    name = "choose" if is_library_module(choose.__module__) else place(choose.__code__)
     if not isinstance(choice, int | np.integer):
         return f"{name} must return a whole number, got {'None' if choice is None else _type_name(type(choice).__name__)}"
     return f"{name} must return one of `arms`, got {choice!r}"
@@ -199,7 +199,7 @@ def _bad_value(function: KernelFunction, error: Exception, found: Exception | No
     frames = frames_of(function, found)
     if not frames and isinstance(error, FloatingPointError):  # compiled, only `draw_checked` raises it
         return _bad_reward(function)
-    if any(not is_own(frame.f_globals["__name__"]) for frame, _ in frames):
+    if any(not is_library_module(frame.f_globals["__name__"]) for frame, _ in frames):
         return None
     for frame, _ in frames:
         if frame.f_code is draw_checked.__code__ and "reward" in frame.f_locals:

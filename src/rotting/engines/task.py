@@ -28,9 +28,9 @@ from rotting.policy import Policy
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import Noise
 
-_CHUNK_ROUNDS = 2_000_000  # the largest task, in rounds: small enough to share the work evenly among workers
-_FEW_ROUNDS = 50_000  # the smallest task after the first, in rounds: some milliseconds, long beside the cost of a task
-_CHUNKS = 16  # a task has at most 1/16 of the runs before it, so that a few runs are shared among workers, too
+_LARGEST_TASK = 2_000_000  # the largest task, in rounds: small enough to share the work evenly among workers
+_SMALLEST_TASK = 50_000  # the smallest task after the first, in rounds: some milliseconds, long beside the cost of a task
+_TASK_SHARE = 16  # a task has at most 1/16 of the runs before it, so that a few runs are shared among workers, too
 
 
 class Origin(NamedTuple):
@@ -255,11 +255,11 @@ def cut(game: Game, runs: int, first_run: int = 0) -> Iterator[Task]:
         runs: the number of runs.
         first_run: the number of the first run.
     """
-    shortest, longest = (max(1, rounds // game.setting.horizon) for rounds in (_FEW_ROUNDS, _CHUNK_ROUNDS))
+    shortest, longest = (max(1, rounds // game.setting.horizon) for rounds in (_SMALLEST_TASK, _LARGEST_TASK))
     tasks: list[Task] = []
     start, end = 0, first_run + runs
     while start < end:
-        stop = start + (min(longest, max(shortest, start // _CHUNKS)) if start else 1)
+        stop = start + (min(longest, max(shortest, start // _TASK_SHARE)) if start else 1)
         if stop > first_run:
             first = max(start, first_run)
             tasks.append(Task(game, first, min(stop, end) - first))

@@ -21,7 +21,7 @@ from rotting.engines.kernel_errors import game_error
 from rotting.engines.task import Chunk, Game, Task
 from rotting.engines.tiers import CompileMode
 from rotting.errors import KernelError
-from rotting.kernels.readable_errors import MISTAKES, is_own_work
+from rotting.kernels.readable_errors import MISTAKES, is_library_code
 
 _AHEAD = 8  # tasks queued for each worker, so that none waits for the next
 _SHOW_SECONDS = 0.1  # between two updates of the progress bar
@@ -60,13 +60,14 @@ class Threads:
                 left = task
                 if start is None or task.game is not game:
                     game, loop, checked = task.game, None, None
-                    tried = math.inf if is_own_work(game.linked) else -1
+                    tried = math.inf if is_library_code(game.linked) else -1
                     yield from pool.finished()
                     if start is not None:
                         start.close()
                     start = GameStart(game, bar, self._compile)
                 if loop is None and start.is_interpreted:
                     left, loop = yield from _interpret(pool, left, start, bar)
+                # `cut` yields the first run, then the last ones: after these two tasks, no run lies beyond `tried`.
                 if left.runs > 0 and left.end - 1 > tried:
                     left, last = left.split(left.runs - 1)
                     tried = last.first_run
@@ -92,7 +93,7 @@ def try_out(game: Game, last_run: int, bar: Progress) -> None:
 
     Engines that cannot check indices call this before they play.
     """
-    if not is_own_work(game.linked):
+    if not is_library_code(game.linked):
         loop = _compiled_loop(game, bar, checked=True)
         for run in sorted({0, last_run}):
             _play(Task(game, run, 1), loop, np.zeros(2, np.int64))
@@ -104,7 +105,7 @@ def _compiled_loop(game: Game, bar: Progress, checked: bool = False) -> Loop:
     bar.advance(0)
     from rotting.engines.compile import compiled_for, indices_checked  # noqa: PLC0415 - imports Numba
 
-    checked = checked or (bool(indices_checked()) and not is_own_work(game.linked))
+    checked = checked or (bool(indices_checked()) and not is_library_code(game.linked))
     loop = compiled_for(loop_entry(game, checked))
     bar.status = ""
     return loop
@@ -145,7 +146,7 @@ def _play_compiled(task: Task, loop: Loop, signal: Ints) -> _Played:
 def _play_interpreted(task: Task, signal: Ints) -> _Played:
     """Play as many runs of a task as there is time for; what they took says nothing about the policy, and is NaN."""
     game = task.game
-    own = is_own_work(game.linked)
+    own = is_library_code(game.linked)
     with np.errstate(all="ignore"):  # as machine code, which does not warn
         chunk = _play(task, game.linked if own else game.checked, signal)
     whole = int(np.count_nonzero(chunk.pulls.sum(axis=1) == game.setting.horizon))  # the last one may be cancelled

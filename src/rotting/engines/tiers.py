@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from weakref import WeakSet
 
 from rotting.common.rules import option
@@ -23,17 +23,17 @@ from rotting.engines.code_cache import is_cached
 from rotting.engines.entry_points import EntryPoint, interpreted
 
 CompileMode = Literal["auto", "now", "never"]
-MODES = ("auto", "now", "never")
+MODES: tuple[CompileMode, ...] = get_args(CompileMode)
 
 
-def check_mode(compile: object) -> CompileMode:
+def resolve_mode(compile: object) -> CompileMode:
     """Return whether to compile at once, in the background or never.
 
     The environment variable `ROTTING_COMPILE` says what "auto" means. Under Numba's own `NUMBA_DISABLE_JIT` and
     `NUMBA_BOUNDSCHECK` it means "now".
 
     Example:
-        >>> check_mode("later")
+        >>> resolve_mode("later")
         Traceback (most recent call last):
         ...
         rotting.errors.InvalidValueError: compile must be one of 'auto', 'now', 'never', got 'later'
@@ -78,7 +78,7 @@ class Functions:
     """
 
     def __init__(self, make_entries: Callable[[], Entries], compile: CompileMode, at_once: tuple[str, ...] = ()) -> None:
-        mode, entries = check_mode(compile), make_entries()
+        mode, entries = resolve_mode(compile), make_entries()
         self._make_entries, self._mode = make_entries, mode
         self._entries = {name: entry for name, entry in entries.items() if entry is not None}
         self._uncalled: set[str] = set()  # functions that wait for their first call
@@ -88,7 +88,7 @@ class Functions:
             setattr(self, name, interpreted(entry) if entry is not None and mode == "never" else None)
         if mode == "never":
             return
-        if not all(entry.is_own_work for entry in self._entries.values()):
+        if not all(entry.is_library_code for entry in self._entries.values()):
             self.change_over()
             return
         self._await_first_calls(self._entries)

@@ -37,14 +37,14 @@ def naming_owner(owner: object) -> Iterator[None]:
         raise KernelError(f"{owner_prefix(owner)}{error}") from None
 
 
-def is_own(module: str) -> bool:
+def is_library_module(module: str) -> bool:
     """Return whether a module belongs to this library."""
     return module.startswith("rotting.")
 
 
-def is_own_work(function: KernelFunction) -> bool:
+def is_library_code(function: KernelFunction) -> bool:
     """Return whether a function, and every function that it reaches, belongs to this library."""
-    return all(is_own(each.__module__) for each in reached_functions(function))
+    return all(is_library_module(each.__module__) for each in reached_functions(function))
 
 
 def with_readable_errors(owner: object, function: KernelFunction, call: KernelFunction) -> KernelFunction:
@@ -98,7 +98,7 @@ def frames_of(function: KernelFunction, error: BaseException | None) -> list[tup
 def suspects(function: KernelFunction) -> list[CodeType]:
     """Return the functions that an error without a line may come from: those that are not the library's own."""
     functions = reached_functions(function)
-    return [each.__code__ for each in functions if not is_own(each.__module__)] or [functions[-1].__code__]
+    return [each.__code__ for each in functions if not is_library_module(each.__module__)] or [functions[-1].__code__]
 
 
 def locate(function: KernelFunction, error: Exception, found: Exception | None) -> tuple[list[CodeType], str]:
@@ -114,7 +114,7 @@ def locate(function: KernelFunction, error: Exception, found: Exception | None) 
         codes = suspects(function)
         what = " reaches outside an array" if isinstance(error, IndexError) else f": {_words(error)}"
         return codes, " or ".join(map(place, codes)) + what
-    frame, line = next((each for each in frames if not is_own(each[0].f_globals["__name__"])), frames[0])
+    frame, line = next((each for each in frames if not is_library_module(each[0].f_globals["__name__"])), frames[0])
     return [frame.f_code], f"{place(frame.f_code, line)}: {_words(found or error)}"
 
 

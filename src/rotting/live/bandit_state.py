@@ -95,7 +95,7 @@ class BanditState(Generic[Arm]):
         probe: Probe | None = None,
     ) -> None:
         self.policy, self.learner, self.pending_rule = learner.policy, learner, pending_rule
-        self.arms, self.key, self.rounds, self.ledger, self.orphans = arms, key, rounds, ledger, orphans
+        self.arms, self.random_key, self.rounds, self.ledger, self.orphans = arms, key, rounds, ledger, orphans
         self.window, self.probe = window, probe
         self.latest = 0.0
         """With a reward window, the time of the latest decision."""
@@ -185,7 +185,7 @@ class BanditState(Generic[Arm]):
         among, slot = self.arms.available(arms, without), self.arms.known(arm)
         if self.ledger.is_full:
             self._end_oldest(None)
-        chosen, _, _ = self.chooser.choose(t, self.key, among, False)
+        chosen, _, _ = self.chooser.choose(t, self.random_key, among, False)
         if propensity is None and self.learner.uses_propensity:
             propensity = 1.0
         self.rounds = t
@@ -197,6 +197,10 @@ class BanditState(Generic[Arm]):
         self._record("decided", **data)
         return Redecision(arm, self.arms.names[chosen])
 
+    def _record(self, event: str, **more: object) -> None:
+        if self.events is not None:
+            self.events.append({"event": event, **more})
+
     # --- Decisions --------------------------------------------------------------------------------------------------------
 
     def available(
@@ -204,7 +208,9 @@ class BanditState(Generic[Arm]):
     ) -> Ints | Complement:
         """Return the slots that `count` distinct arms can be chosen from; `arms` and `without` as for `Bandit.decide`."""
         among = self.arms.available(arms, without)
-        return among if self.probe is None else self.probe.unpaused(among, self.arms.slots, count, self.rounds + 1, self.key)
+        if self.probe is None:
+            return among
+        return self.probe.unpaused(among, self.arms.slots, count, self.rounds + 1, self.random_key)
 
     def paused(self) -> list[Arm]:
         """Return the arms that the probe paused at the last call of `available`, in the order of their slots."""
@@ -226,7 +232,7 @@ class BanditState(Generic[Arm]):
             self.refuse_round(t)
         if len(ledger.entries) >= ledger.max_pending:
             self._end_oldest(among if type(among) is Page else None)
-        slot, propensity, reason = self.chooser.choose(t, self.key, among, explained)
+        slot, propensity, reason = self.chooser.choose(t, self.random_key, among, explained)
         entry = Entry(key, slot, t, propensity, now)
         self.rounds = t
         ledger.add(entry)
@@ -345,7 +351,7 @@ class BanditState(Generic[Arm]):
             self.refuse_round(rounds)
         propensity = None
         if uses_propensity:  # computed on copies, since a choice changes the state
-            chances = self.pending.copy().probabilities(self.learner.copy(), rounds, self.key, self.arms.slots)
+            chances = self.pending.copy().probabilities(self.learner.copy(), rounds, self.random_key, self.arms.slots)
             propensity = float(chances[np.searchsorted(self.arms.slots, slot)])
         self.learner.learn(rounds, slot, value, propensity)
         self.rounds = rounds
@@ -378,10 +384,6 @@ class BanditState(Generic[Arm]):
             self.events += learned_many([self.arms.names[slot] for slot in places], which, rewards, propensities)
 
     # --- Arms -------------------------------------------------------------------------------------------------------------
-
-    def _record(self, event: str, **more: object) -> None:
-        if self.events is not None:
-            self.events.append({"event": event, **more})
 
     def add(self, arm: Arm, prior: tuple[float, int] | None) -> None:
         """Add an arm; the prior is a mean and a weight."""

@@ -18,7 +18,7 @@ from rotting.live.locks import Guard
 from rotting.live.preview import Preview
 from rotting.live.reward_rule import RewardRule
 from rotting.live.saved_state import StateParts
-from rotting.live.shared_functions import is_own_kernel
+from rotting.live.shared_functions import is_library_kernel
 from rotting.policy import Policy
 
 if TYPE_CHECKING:
@@ -133,9 +133,10 @@ class BanditView(Generic[Arm]):
             free = ledger.max_pending - state.n_pending
             oldest: Iterable[Entry] = ()
             if closed or number > free:
-                oldest = ledger.entries.values() if window is not None else ledger.next_to_end(number - free)
-            missing, names = None if window is None else window.missing, state.arms.names.copy()
-            copies = Preview(state.chooser.copy(), state.key, state.rounds, names, missing, closed, free, deque(oldest))
+                oldest = ledger.entries.values() if window is not None else ledger.oldest_entries(number - free)
+            missing = None if window is None else window.missing
+            names = state.arms.names.copy()
+            copies = Preview(state.chooser.copy(), state.random_key, state.rounds, names, missing, closed, free, deque(oldest))
         return copies.decisions(among, number)
 
     def propensities(self, arms: Iterable[Arm] | None = None) -> dict[Arm, float]:
@@ -157,7 +158,7 @@ class BanditView(Generic[Arm]):
             trial, pending = state.learner.copy(), state.pending.copy()  # copies, since a choice changes the state
             names = [state.arms.names[slot] for slot in given]
         out = np.zeros(given.size)
-        out[np.searchsorted(given, available)] = pending.probabilities(trial, t, state.key, available)
+        out[np.searchsorted(given, available)] = pending.probabilities(trial, t, state.random_key, available)
         return dict(zip(names, out.tolist(), strict=True))
 
     def explain(self) -> Explanation[Arm]:
@@ -197,12 +198,12 @@ class BanditView(Generic[Arm]):
             slots = state.arms.slots
         trial.warm_up()
         pending.warm_up(trial)
-        if not is_own_kernel(state.policy.kernel) and t <= state.max_rounds:
-            slot, reward = pending.choose(trial, t, state.key, slots).slot, self._rewards.middle
+        if not is_library_kernel(state.policy.kernel) and t <= state.max_rounds:
+            slot, reward = pending.choose(trial, t, state.random_key, slots).slot, self._rewards.middle
             trial.learn_all(np.full(1, t), np.full(1, slot), np.full(1, reward))
             trial.learn(t, slot, reward)
             trial.explain(t, slots, slot)
-            pending.probabilities(trial, t, state.key, slots)
+            pending.probabilities(trial, t, state.random_key, slots)
         trial.forget(int(slots[0]))
         trial.set_present(slots)
 

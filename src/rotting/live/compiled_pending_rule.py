@@ -6,7 +6,7 @@ from functools import cache, partial
 import numpy as np
 
 from rotting.engines.entry_points import EntryPoint
-from rotting.engines.tiers import CompileMode, Entries, Functions, check_mode
+from rotting.engines.tiers import CompileMode, Entries, Functions, resolve_mode
 from rotting.kernels.binding import bind
 from rotting.kernels.nested_state import new_state
 from rotting.kernels.policy_slots import choose, explain
@@ -76,9 +76,9 @@ def _make_choose_and_compete(policy: Policy, mode: CompileMode) -> ChooseAndComp
 
 def compete_for(learner: Learner) -> Compete:
     """Return `compete` for the policy of a learner, which has an index."""
-    return shared(learner.policy, learner.state, check_mode(learner.compile), _make_compete)
+    return shared(learner.policy, learner.state, resolve_mode(learner.compile), _make_compete)
 
 
 def choose_and_compete_for(learner: Learner) -> ChooseAndCompete:
     """Return `choose_and_compete` for the policy of a learner, which has an index."""
-    return shared(learner.policy, learner.state, check_mode(learner.compile), _make_choose_and_compete)
+    return shared(learner.policy, learner.state, resolve_mode(learner.compile), _make_choose_and_compete)

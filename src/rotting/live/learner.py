@@ -13,11 +13,11 @@ from rotting.common.arrays import Floats, Ints
 from rotting.engines.entry_points import EntryPoint
 from rotting.engines.game import is_full, state_is_full
 from rotting.engines.kernel_errors import check_choice, check_reason
-from rotting.engines.tiers import CompileMode, Functions, check_mode
+from rotting.engines.tiers import CompileMode, Functions, resolve_mode
 from rotting.errors import InvalidTypeError
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.policy_slots import choose, explain, update
-from rotting.kernels.readable_errors import is_own_work
+from rotting.kernels.readable_errors import is_library_code
 from rotting.live import policy_state as states
 from rotting.live.admitted_arms import AdmittedArms
 from rotting.live.shared_functions import shared
@@ -90,7 +90,7 @@ class _Functions(Functions):
         propensities = policy.kernel.propensities
         self.are_trusted = is_trusted(policy)
         """Whether choices and reasons need no checks."""
-        self.propensities_are_trusted = propensities is None or is_own_work(propensities)
+        self.propensities_are_trusted = propensities is None or is_library_code(propensities)
 
 
 @functools.cache
@@ -102,7 +102,7 @@ def _enlarge_with_reserve(enlarge: Callable[..., Any]) -> Callable[..., Any]:
 def is_trusted(policy: Policy) -> bool:
     """Return whether a policy is part of the library, so that its return values need no checks."""
     kernel = policy.kernel
-    return is_own_work(kernel.choose) and (kernel.explain is None or is_own_work(kernel.explain))
+    return is_library_code(kernel.choose) and (kernel.explain is None or is_library_code(kernel.explain))
 
 
 def _entries(policy: Policy) -> dict[str, EntryPoint | None]:
@@ -166,7 +166,7 @@ class Learner:
         self._params = policy.params
         self.compile: CompileMode = compile
         """When the functions are compiled."""
-        self._functions = functions = shared(policy, state, check_mode(compile), _Functions)
+        self._functions = functions = shared(policy, state, resolve_mode(compile), _Functions)
         kernel = policy.kernel
         self.uses_propensity = "propensity" in state._fields
         """Whether the policy divides rewards by the propensity of their decision."""
@@ -176,7 +176,7 @@ class Learner:
         """The arms that the state is ready to choose among."""
         self._may_be_full = kernel.enlarge is not None
         self._enlarge: Callable[..., Any] | None = None
-        if kernel.enlarge is not None and is_own_work(kernel.enlarge):
+        if kernel.enlarge is not None and is_library_code(kernel.enlarge):
             self._enlarge = _enlarge_with_reserve(kernel.enlarge)
             if capacity >= LARGE:
                 self.state = self._enlarge(self._params, state, capacity)
@@ -279,7 +279,8 @@ class Learner:
     def learn_all(self, rounds: Ints, slots: Ints, rewards: Floats, propensities: Floats | None = None) -> None:
         """Learn many rewards, as `learn` would one after the other."""
         self.make_room(int(rounds.max(initial=0)), slots.size)
-        learn, known, done = self._functions.learn_all, np.zeros(0) if propensities is None else propensities, 0
+        known = np.zeros(0) if propensities is None else propensities
+        learn, done = self._functions.learn_all, 0
         while (done := learn(self._params, self.state, done, rounds, slots, rewards, known)) < slots.size:
             self._double_room()
         self.updates += slots.size

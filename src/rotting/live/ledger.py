@@ -18,7 +18,7 @@ class Entry:
     """A pending decision. It never changes, so that a list of entries can be saved while the ledger changes.
 
     Args:
-        key: its id.
+        key: its id, or its round if `pull` made it.
         slot: the slot of its arm.
         round: its round.
         propensity: the probability of its arm.
@@ -123,7 +123,7 @@ class Ledger:
         """Yield the decisions up to a time, oldest first; `otherwise` is the time of those whose time is not known."""
         return takewhile(lambda entry: (otherwise if entry.time is None else entry.time) <= time, self.entries.values())
 
-    def next_to_end(self, number: int) -> list[Entry]:
+    def oldest_entries(self, number: int) -> list[Entry]:
         """Return the `number` oldest decisions."""
         return list(islice(self.entries.values(), number))
 

@@ -130,7 +130,7 @@ class Guard(Generic[Arm]):
         elif not is_whole:
             self.lock = ShutLock("the bandit was being changed when this process was forked: make it anew from its state")
         else:
-            self.lock, self.state.key = threading.RLock(), int.from_bytes(os.urandom(8), "big") >> 1
+            self.lock, self.state.random_key = threading.RLock(), int.from_bytes(os.urandom(8), "big") >> 1
 
 
 _guards: WeakSet[Guard] = WeakSet()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.tiers import Functions, check_mode
+from rotting.engines.tiers import Functions, resolve_mode
 from rotting.errors import KernelError
 from rotting.live.arms import Complement, HasSlots, to_complement, to_slots
 from rotting.live.compiled_pending_rule import (
@@ -45,11 +45,12 @@ class PendingDecisions(SlotCounts):
     """The counts of each slot; if `shrink`, they change the next choice by the rule for pending decisions."""
 
     def __init__(self, learner: Learner, shrink: bool) -> None:
-        policy, has_rule = learner.policy, shrink and learner.explains and not learner.uses_propensity
+        policy = learner.policy
+        has_rule = shrink and learner.explains and not learner.uses_propensity
         super().__init__(policy, learner.n_slots, has_rule, has_rule and policy.has_index)
         self.new_first = policy.first_pulls
         """Whether the policy itself chooses new arms first."""
-        self._for_all = functions_for_all(check_mode(learner.compile)) if has_rule else None
+        self._for_all = functions_for_all(resolve_mode(learner.compile)) if has_rule else None
         # A policy of the library chooses among few arms in one call; the return values of others are checked in between.
         self._compete: Compete | None = None
         self._choose_and_compete: ChooseAndCompete | None = None

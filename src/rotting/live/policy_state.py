@@ -16,7 +16,7 @@ from rotting.engines.entry_points import EntryPoint
 from rotting.errors import InvalidValueError
 from rotting.kernels.nested_state import State, flatten, unflatten
 from rotting.kernels.nested_state import new_state as new_state  # noqa: PLC0414 - part of this module's interface
-from rotting.kernels.readable_errors import is_own_work, with_readable_errors
+from rotting.kernels.readable_errors import is_library_code, with_readable_errors
 from rotting.policy import Policy, small_capacity
 
 _MANY_ARMS = 1_000  # arms: with more, compiling the functions that add and remove arms pays
@@ -53,7 +53,7 @@ def _call(policy: Policy, function: Callable[..., None], n_arms: int, *arguments
 
     Functions from outside the library are always interpreted: these ones need not compile.
     """
-    if n_arms >= _MANY_ARMS and is_own_work(function):
+    if n_arms >= _MANY_ARMS and is_library_code(function):
         from rotting.engines.compile import guarded_for  # noqa: PLC0415 - imports Numba
 
         guarded_for(EntryPoint(function, policy, arguments, allocates=True))(*arguments)

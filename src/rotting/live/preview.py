@@ -15,7 +15,7 @@ class Preview(NamedTuple, Generic[Arm]):
     """Copies of everything that decides the next page of a bandit."""
 
     chooser: Chooser
-    key: int
+    random_key: int
     rounds: int
     names: list[Arm]
     missing: float | None  # the reward of a decision whose reward window closes without one; None: nothing is learned
@@ -33,7 +33,7 @@ class Preview(NamedTuple, Generic[Arm]):
         for t in range(self.rounds + 1, self.rounds + count + 1):
             if free == 0:
                 free += self._end_oldest(t - 1, page)
-            slot, propensity, reason = self.chooser.choose(t, self.key, page, True)
+            slot, propensity, reason = self.chooser.choose(t, self.random_key, page, True)
             made.append(Decision("", self.names[slot], t, propensity, reason))  # type: ignore[arg-type]
             pending.decided(slot)
             page.take(slot)

@@ -57,7 +57,7 @@ class StateParts(NamedTuple):
         pending, ledger = state.pending, state.ledger
         fields = {
             "policy": state.policy.to_json(),
-            "key": f"{state.key:x}",  # a string: some JSON readers keep fewer than 63 bits of a number
+            "key": f"{state.random_key:x}",  # a string: some JSON readers keep fewer than 63 bits of a number
             "rounds": state.rounds,
             "pending": state.pending_rule,
             "max_pending": ledger.max_pending,

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rotting.engines.tiers import CompileMode
-from rotting.kernels.readable_errors import is_own_work
+from rotting.kernels.readable_errors import is_library_code
 from rotting.policy import Kernel, Policy
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ def shared(policy: Policy, state: Any, mode: CompileMode, make: Callable[[Policy
         mode: when the functions are compiled.
         make: a function at the top level of a module.
     """
-    if mode == "never" or not is_own_kernel(policy.kernel):
+    if mode == "never" or not is_library_kernel(policy.kernel):
         return make(policy, mode)
     key = (make, mode, policy.kernel, _types(policy.params), _types(state))
     found: T | None = _made.get(key)
@@ -61,9 +61,9 @@ def shared(policy: Policy, state: Any, mode: CompileMode, make: Callable[[Policy
 
 
 @lru_cache(_MOST)
-def is_own_kernel(kernel: Kernel) -> bool:
+def is_library_kernel(kernel: Kernel) -> bool:
     """Return whether all functions of a kernel belong to the library."""
-    return all(is_own_work(each) for each in vars(kernel).values() if each is not None)
+    return all(is_library_code(each) for each in vars(kernel).values() if each is not None)
 
 
 def _types(value: Any) -> Any:

@@ -14,7 +14,7 @@ from rotting.common.progress import Progress
 from rotting.engines.background_compiler import Job, submit
 from rotting.engines.code_cache import is_cached
 from rotting.engines.game_start import loop_entry
-from rotting.engines.tiers import check_mode, pickled
+from rotting.engines.tiers import pickled, resolve_mode
 from rotting.logs.fit import FittedFamily
 from rotting.logs.stacks import stack_entry
 from rotting.policy import Policy
@@ -33,7 +33,7 @@ def compile_ahead(policies: Sequence[Policy], family: FittedFamily, rounds: int,
         rounds: the rounds that each policy will play; if they are few, nothing is compiled.
         progress: show a progress bar; None to show it on a terminal and in a notebook.
     """
-    if rounds < ROUNDS or check_mode("auto") != "auto":
+    if rounds < ROUNDS or resolve_mode("auto") != "auto":
         return
     games, _ = plan(Simulation(policies, family, runs=1, checkpoints=[])).games()
     missing = deque(

@@ -15,7 +15,7 @@ from rotting.common.rules import nonnegative_int
 from rotting.engines.code_cache import is_cached
 from rotting.engines.entry_points import EntryPoint, interpreted
 from rotting.engines.game import is_full, state_is_full
-from rotting.engines.tiers import check_mode
+from rotting.engines.tiers import resolve_mode
 from rotting.kernels.binding import bind
 from rotting.kernels.nested_state import new_state
 from rotting.kernels.policy_slots import choose, update
@@ -97,8 +97,8 @@ def stack_entry(policy: Policy) -> EntryPoint:
 
 def stack_loop(policy: Policy, rounds: int) -> Callable[..., bool]:
     """Return the loop of a policy: interpreted if it is not compiled yet and few rounds are to be played, else machine code."""
-    entry, mode = stack_entry(policy), check_mode("auto")
-    few = rounds < FEW_ROUNDS and entry.is_own_work and not is_cached(entry.key)
+    entry, mode = stack_entry(policy), resolve_mode("auto")
+    few = rounds < FEW_ROUNDS and entry.is_library_code and not is_cached(entry.key)
     if mode == "never" or (mode == "auto" and few):
         return interpreted(entry)
     from rotting.engines.compile import guarded_for  # noqa: PLC0415 - imports Numba

@@ -2,10 +2,12 @@
 
 The level of arm i in unit u, after n pulls by that unit, at round t is `unit(u) * pulls(i, n) * time(i, t)`, or the sum of the
 three if rewards can be negative. Alternating fits estimate them from the rewards of each cell: unit, arm, bin of pulls, bin of
-rounds. The curves of an arm are drawn towards those of all arms, the more so the less is known about the arm.
+rounds. The curves of an arm are shrunk towards those of all arms, the more so the less is known about the arm.
 
 A game has no units. If a policy does not look at the units, the pulls of an arm divide among them in proportion to their
 traffic. The level over all pulls of an arm is therefore the mean over the units, each at its share of the pulls.
+
+`wear_model.py` decides which clocks matter, with the levels integrated out; this module draws curves once both do.
 """
 
 from typing import NamedTuple
@@ -132,7 +134,7 @@ def _fit(table: Table, sums: Floats, *, falling: bool) -> tuple[Floats, Floats, 
 
 
 def _multiply(table: Table, sums: Floats, one: Floats, two: Floats, which: Ints, curve: Floats, prior: Floats) -> Floats:
-    """Return the factors of each arm and bin, drawn towards the level of the arm times the curve of all arms."""
+    """Return the factors of each arm and bin, shrunk towards the level of the arm times the curve of all arms."""
     shape = curve.shape
     rows = sums_by(which, table.counts, curve.size).reshape(shape)
     exposure = sums_by(which, table.counts * one * two, curve.size).reshape(shape)
@@ -145,7 +147,7 @@ def _multiply(table: Table, sums: Floats, one: Floats, two: Floats, which: Ints,
 
 
 def _add(table: Table, sums: Floats, one: Floats, two: Floats, which: Ints, curve: Floats, prior: Floats) -> Floats:
-    """Return the summands of each arm and bin, drawn towards the level of the arm plus the curve of all arms."""
+    """Return the summands of each arm and bin, shrunk towards the level of the arm plus the curve of all arms."""
     shape = curve.shape
     rows = sums_by(which, table.counts, curve.size).reshape(shape)
     left = sums_by(which, sums - table.counts * (one + two), curve.size).reshape(shape)

@@ -129,9 +129,9 @@ class WearModel:
         for _ in range(TASTE_ITERATIONS):
             residual = left.ravel() - parts @ (mode - x)
             variance = max(0.0, float((share * residual**2).sum() - weights.sum()) / float((weights**2).sum()))
-            drawn = variance / (1 + variance * weights.ravel())  # what a taste takes of the information on a level
-            information = plain - parts.T @ (drawn[:, None] * parts)
-            uphill = gathered - parts.T @ (drawn * left.ravel())
+            taken = variance / (1 + variance * weights.ravel())  # what a taste takes of the information on a level
+            information = plain - parts.T @ (taken[:, None] * parts)
+            uphill = gathered - parts.T @ (taken * left.ravel())
             mode = x + np.linalg.solve(information + np.diag(precision), uphill - precision * (x - centre))
         return variance, information, uphill + information @ x
 

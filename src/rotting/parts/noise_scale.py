@@ -4,7 +4,7 @@ An estimated scale is learned from the differences of an arm's successive reward
 
 Successive rewards of an arm have nearly the same mean, however it changes in the long run. So half the mean square of their
 differences estimates the variance of the noise. With D_i the sum of the squared differences of arm i and n_i their number, the
-arms are drawn towards the pool of all, which weighs as much as c pairs of their own:
+arms are shrunk towards the pool of all, which weighs as much as c pairs of their own:
 
     v_i = (D_i + 2 c V) / (2 (n_i + c)),    V = sum of D / (2 sum of n),    c = 150.
 

@@ -77,7 +77,8 @@ class Admission:
             return holder
         if header is not None and self._wrong.wait(request.peer, time.monotonic()) > 0.0:
             raise ProblemError("too-many-requests", "this address has sent too many unknown tokens", retry_after="1")
-        got, rule = "no token" if header is None else "an unknown one", "be Bearer and a token of this service"
+        got = "no token" if header is None else "an unknown one"
+        rule = "be Bearer and a token of this service"
         raise broken_rule("unauthorized", "Authorization", rule, got=got, www_authenticate="Bearer")
 
 

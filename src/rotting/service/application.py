@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from rotting.engines.tiers import CompileMode, check_mode
+from rotting.engines.tiers import CompileMode, resolve_mode
 from rotting.errors import InvalidValueError, StoreError
 from rotting.service import routes
 from rotting.service.access_log import AccessLog
@@ -105,7 +105,7 @@ class Application:
     ) -> None:
         self._tokens = None if token_file is None else TokenFile(Path(token_file))
         self._access_log = None if access_log is None else AccessLog(access_log)
-        self.host = Host(path, durability, create, max_loaded, check_mode(compile))
+        self.host = Host(path, durability, create, max_loaded, resolve_mode(compile))
         self.compiling = CompileReport(say)
         self.gauges: dict[str, Callable[[], float]] = {}
         """Metrics of the server itself, by name."""
@@ -182,13 +182,13 @@ class Application:
         """Raise an error if decisions cannot be stored."""
         if self.host.trouble is not None:
             raise self.host.trouble.with_traceback(None)
-        if self._committer.stalled > _STALLED:
+        if self._committer.write_seconds > _STALLED:
             raise ProblemError("store-failed", f"a write to the store has been running for more than {_STALLED:g} s")
         if self._stopping.is_set():
             raise ProblemError("stopping", "the service is shutting down")
 
     def _read_gauges(self) -> dict[str, float]:
-        own = {"requests_running": float(self._transport.running), "commit_stalled_seconds": self._committer.stalled}
+        own = {"requests_running": float(self._transport.running), "commit_stalled_seconds": self._committer.write_seconds}
         return own | {name: read() for name, read in self.gauges.items()}
 
     def _written(self, batch: Batch, seconds: float, due: list[Hosted]) -> None:

@@ -81,8 +81,8 @@ class BanditHandlers:
         return await self._shown(await self._bandits.get(request.parameters["name"]))
 
     async def _shown(self, hosted: Hosted, status: int = 200) -> Response:
-        show, heavy = functools.partial(_show, hosted, self._host.metas[hosted.name], status), hosted.n_arms > _MANY_ARMS
-        return await self._bandits.change(hosted, show, heavy=heavy, archived=True)
+        show = functools.partial(_show, hosted, self._host.metas[hosted.name], status)
+        return await self._bandits.change(hosted, show, heavy=hosted.n_arms > _MANY_ARMS, archived=True)
 
     async def archive(self, request: Request) -> Response:
         """Archive a bandit: it makes no more decisions."""

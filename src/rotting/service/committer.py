@@ -26,11 +26,11 @@ class Committer:
 
     Args:
         host: the bandits.
-        written: called after each batch with the batch, the seconds it took, and the bandits whose snapshot is due.
+        on_written: called after each batch with the batch, the seconds it took, and the bandits whose snapshot is due.
     """
 
-    def __init__(self, host: Host, written: Callable[[Batch, float, list[Hosted]], None]) -> None:
-        self._host, self._on_written = host, written
+    def __init__(self, host: Host, on_written: Callable[[Batch, float, list[Hosted]], None]) -> None:
+        self._host, self._on_written = host, on_written
         self._loop = asyncio.get_running_loop()
         self._writer = ThreadPoolExecutor(1, "rotting-writer")
         self._waiting: list[asyncio.Future[None]] = []
@@ -39,7 +39,7 @@ class Committer:
         self._watching = asyncio.ensure_future(self._watch_file())
 
     @property
-    def stalled(self) -> float:
+    def write_seconds(self) -> float:
         """How many seconds the current write has taken so far; 0.0 if there is none."""
         return 0.0 if self._busy_since is None else time.monotonic() - self._busy_since
 
@@ -86,7 +86,7 @@ class Committer:
 
     def _report(self, batch: Batch) -> None:
         try:
-            self._on_written(batch, self.stalled, self._host.written(batch))
+            self._on_written(batch, self.write_seconds, self._host.finish(batch))
         except Exception:  # noqa: BLE001 - the batch is written; a failed report must not stop the next one
             _log.exception("the report of a batch failed")
 

@@ -37,7 +37,8 @@ class DecisionHandlers:
             _check_arms(hosted, wanted)
         if wanted.dry_run:
             return await self._preview(hosted, wanted)
-        key, heavy = wanted.idempotency_key, wanted.count > _MANY_DECISIONS or named > _MANY_NAMED
+        key = wanted.idempotency_key
+        heavy = wanted.count > _MANY_DECISIONS or named > _MANY_NAMED
         made: list[dict[str, Any]] = []  # stays empty if the key was used before
         work = functools.partial(_decide, hosted, wanted, made)
         before = None

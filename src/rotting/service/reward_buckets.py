@@ -26,7 +26,7 @@ MAX_BUCKETS = 200
 _MAX_CELLS = 300_000  # arms in buckets, over all buckets
 _RECENT = 10  # buckets that count as "now"
 _CACHED = 16  # bandits whose buckets stay in memory
-_READ_SECONDS = 0.2  # that one request may read the log; the client asks again for the rest
+_READ_SECONDS = 0.2  # one request reads the log for this long; the client asks again for the rest
 _CHUNK = 256  # events that are read at once
 _WORK, _REST = 0.0005, 0.0002  # seconds of reading, and of the break after it in which decisions are made
 

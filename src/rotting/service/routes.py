@@ -96,7 +96,7 @@ class Route(NamedTuple):
     max_body: int = 1 << 19  # most bytes of the request body
 
 
-_LISTS_OF_ARMS = 4 << 20  # bytes of a body that may list 100,000 arms
+_MAX_BODY_WITH_ARMS = 4 << 20  # bytes: room for 100,000 arms
 _BANDIT = "/v1/bandits/{name}"
 _ARM = f"{_BANDIT}/arms/{{arm}}"
 _TO_BANDIT = ("not-found", "archived")
@@ -106,7 +106,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "PUT", _BANDIT, "make_bandit", "Create a bandit; repeating the request changes nothing", "admin", body=m.NewBandit,
         response=m.BanditResponse, statuses=(200, 201), problems=("not-found", "bandit-differs"), writes=True,
-        max_body=_LISTS_OF_ARMS,
+        max_body=_MAX_BODY_WITH_ARMS,
     ),
     Route("GET", _BANDIT, "show_bandit", "Show a bandit", "read", response=m.BanditResponse, problems=("not-found",)),
     Route(
@@ -116,7 +116,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "POST", f"{_BANDIT}/decisions", "decide", "Choose one arm, or several", "decide", body=m.DecisionRequest,
         needs_body=False, response=m.DecisionsResponse, problems=(*_TO_BANDIT, "key-reused", "key-cancelled"), writes=True,
-        max_body=_LISTS_OF_ARMS,
+        max_body=_MAX_BODY_WITH_ARMS,
     ),
     Route(
         "POST", f"{_BANDIT}/rewards", "reward", "Report rewards; if one of them is refused, none is applied", "reward",

@@ -11,9 +11,10 @@ from rotting.common.arrays import Ints
 from rotting.common.rules import RUNS, nonnegative_int, positive_int, suggest
 from rotting.engines.extensions import Extensions, extend_means
 from rotting.engines.family_draws import FamilyDraws
-from rotting.engines.greedy import greedy_rewards
+from rotting.engines.greedy import play_greedily
 from rotting.engines.round_record import check_size
 from rotting.engines.task import Game, Setting, unsupported_feature
+from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.random_numbers import derive_key
 from rotting.policy import Policy, check_policies, horizon_error, how_to_accept, range_error
@@ -89,8 +90,8 @@ class Plan:
     def _extensions(self) -> Extensions:
         return Extensions(self.problem.formula, self.problem.has_dynamic_arms, self.problem.delay)
 
-    def games(self) -> tuple[list[Game], str]:
-        """Return one game for each policy, and what regret is measured against."""
+    def games(self, compile: CompileMode = "auto") -> tuple[list[Game], str]:
+        """Return one game for each policy, and what regret is measured against; `compile` is that of `simulate`."""
         problem = self.problem
         means: Means | ExtendedMeans = problem.tables(self.horizon)  # the problem caches the table of one horizon only
         extensions = self._extensions
@@ -100,17 +101,17 @@ class Plan:
                 problem.tables(self.horizon), problem.presence_rounds(), problem.recovers(), problem.delay, key
             )
         if self.family is not None and self.family.reference is not None:
-            optimum = greedy_rewards(means, problem.n_arms, self.checkpoints, extensions.on_means)[0]
+            optimum = play_greedily(means, problem.n_arms, self.checkpoints, extensions.on_means, compile=compile)[0]
             reference = self.family.reference
         elif problem.is_plain:
             optimum, reference = optimal_rewards(problem, self.horizon, self.checkpoints)
         else:
-            optimum = greedy_rewards(means, problem.n_arms, self.checkpoints, extensions.on_means)[0]
+            optimum = play_greedily(means, problem.n_arms, self.checkpoints, extensions.on_means, compile=compile)[0]
             reference = greedy_reference(problem, self.horizon)
         keys = derive_key(self.seed, "noise"), derive_key(self.seed, "policy")
         draws = None
         if self.family is not None:
-            draws = FamilyDraws(self.family, self.problem, family_key(self.seed), self.checkpoints, reference)
+            draws = FamilyDraws(self.family, self.problem, family_key(self.seed), self.checkpoints, reference, compile)
         setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum, self.record, draws, extensions)
         return [Game(policy, setting) for policy in self.policies], reference
 

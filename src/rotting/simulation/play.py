@@ -10,7 +10,7 @@ from rotting.engines.round_record import PLAYED, REASONS, check_size
 from rotting.engines.task import Chunk, Game, Task
 from rotting.engines.threads import Threads
 from rotting.errors import InvalidTypeError, KernelError
-from rotting.kernels.readable_errors import is_own_work
+from rotting.kernels.readable_errors import is_library_code
 from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
 from rotting.simulation.plan import Simulation, plan
@@ -53,7 +53,7 @@ def play(
     every_round = replace(asked, checkpoints=np.arange(1, asked.horizon + 1), record=record)
     (game,), reference = every_round.games()
     chunk = _played(game, run)
-    if policy.kernel.explain is not None and not is_own_work(policy.kernel.explain):
+    if policy.kernel.explain is not None and not is_library_code(policy.kernel.explain):
         _check_same_game(chunk, Game(policy, replace(game.setting, record=())), run)
     arm, reward, means, index, window, width = (array[0] for array in chunk.record)
     reasons = {"index": index, "window": window, "width": width} if policy.kernel.explain is not None else {}

@@ -22,7 +22,7 @@ from rotting.engines.engine import Engine
 from rotting.engines.round_record import new_record
 from rotting.engines.task import Chunk, Game, Task, cut
 from rotting.engines.threads import Threads
-from rotting.engines.tiers import CompileMode, check_mode
+from rotting.engines.tiers import CompileMode, resolve_mode
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
@@ -51,7 +51,7 @@ def default_workers() -> int:
 
 
 def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan], compile: CompileMode) -> Engine:
-    check_mode(compile)
+    resolve_mode(compile)
     threads = default_workers() if workers is None else positive_int("workers", workers)
     if "distributed" in sys.modules and isinstance(engine, sys.modules["distributed"].Client):
         from rotting.engines.dask import Dask  # noqa: PLC0415 - an extra
@@ -84,9 +84,9 @@ def _is_worth_a_gpu(plans: Sequence[Plan], threads: int) -> bool:
         return False
     if rounds < _ROUNDS_FOR_A_GPU * threads or find_spec("numba_cuda") is None:
         return False
-    from rotting.engines.cuda_device import why_not  # noqa: PLC0415 - an extra
+    from rotting.engines.cuda_device import why_no_gpu  # noqa: PLC0415 - an extra
 
-    return why_not() is None
+    return why_no_gpu() is None
 
 
 def simulate(
@@ -186,19 +186,21 @@ def simulate_all(
     store = keep if keep is None or isinstance(keep, ChunkStore) else ChunkStore(keep)
     playing = _make_engine(engine, workers, plans, compile)
     try:
-        return _play(plans, playing, store, progress)
+        return _play(plans, playing, store, progress, compile)
     except KeyboardInterrupt:
         games = sum(len(each.policies) * each.runs for each in plans)
         kept = "no games are kept" if store is None else store.describe(games)
         raise KeyboardInterrupt(kept) from None  # a traceback into the engine does not help the user
     finally:
         if store is not None and store is keep:  # a store of the caller stays open, for the next simulation
-            store.give_back()
+            store.release_claims()
         elif store is not None:
             store.close()
 
 
-def _play(plans: Sequence[Plan], playing: Engine, store: ChunkStore | None, progress: bool | None) -> list[Result]:
+def _play(
+    plans: Sequence[Plan], playing: Engine, store: ChunkStore | None, progress: bool | None, compile: CompileMode
+) -> list[Result]:
     """Play the games that are not in the store, return the results, and close the engine."""
     collected = _Collection(plans)
     with Progress(sum(each.rounds for each in plans), "rounds", show=progress) as bar:
@@ -207,7 +209,7 @@ def _play(plans: Sequence[Plan], playing: Engine, store: ChunkStore | None, prog
             collected.take(task, chunk)
             bar.resume(task.rounds)
 
-        tasks: Iterable[Task] = collected.tasks(bar)
+        tasks: Iterable[Task] = collected.tasks(bar, compile)
         with closing(playing):
             while tasks:
                 missing = tasks if store is None else store.missing(tasks, take_kept)
@@ -240,11 +242,11 @@ class _Collection:
             WeakKeyDictionary()
         )  # weak, as a game holds its means, which may be as large as a result
 
-    def tasks(self, bar: Progress) -> Iterator[Task]:
+    def tasks(self, bar: Progress, compile: CompileMode) -> Iterator[Task]:
         """Yield the tasks of all plans. The means of a problem are tabulated before its first task."""
         number, of = 0, sum(len(planned.policies) for planned in self._plans)
         for k, planned in enumerate(self._plans):
-            games, self._references[k] = planned.games()
+            games, self._references[k] = planned.games(compile)
             for index, game in enumerate(games):
                 self._places[game] = k, index
                 number += 1

@@ -7,11 +7,11 @@ from rotting.store.protocol import Payload
 from rotting.store.records import check_bandit, check_new, decode, digest
 
 NewBandits = dict[str, tuple[int, bytes]]
-"""The slot and the encoded description of each bandit that is about to be added, by name."""
+"""The id and the encoded description of each bandit that is about to be added, by name."""
 
 
 class BanditTable:
-    """The names and descriptions of the bandits; each has a slot (1, 2, 3, ...) by which rows of other tables refer to it.
+    """The names and descriptions of the bandits; each has an id (1, 2, 3, ...) by which rows of other tables refer to it.
 
     Args:
         database: the store.
@@ -23,37 +23,39 @@ class BanditTable:
     def __init__(self, database: Database, store_id: str, known: "BanditTable | None" = None) -> None:
         self._database, self._store_id = database, store_id
         self._looks_for_new = database.readonly and known is None
-        self.slots: dict[str, int]
-        self.names: dict[int, str]  # by slot
+        self.ids: dict[str, int]
+        self.names: dict[int, str]  # by id
         self.encoded: dict[str, bytes]
         """The description of each bandit as JSON, by name."""
         if known is None:
             self.load()
         else:
-            self.slots, self.names, self.encoded = known.slots, known.names, known.encoded
+            self.ids, self.names, self.encoded = known.ids, known.names, known.encoded
 
     def __len__(self) -> int:
-        return len(self.slots)
+        return len(self.ids)
 
     def load(self) -> None:
         """Read the table, and check it. A table that shared the content of another one has its own content from then on."""
-        slots: dict[str, int] = {}
+        ids: dict[str, int] = {}
         metas: dict[str, bytes] = {}
-        for slot, name, meta, found in self._database.rows("SELECT bandit, name, meta, digest FROM bandits ORDER BY bandit"):
-            if found != digest(self._store_id, slot, name, meta) or slot != len(slots) + 1:
-                raise self._database.damaged(f"bandit {slot} is not what was written")
-            slots[name], metas[name] = slot, meta
-        self.slots, self.encoded = slots, metas
-        self.names = {slot: name for name, slot in slots.items()}
+        for bandit_id, name, meta, found in self._database.rows(
+            "SELECT bandit, name, meta, digest FROM bandits ORDER BY bandit"
+        ):
+            if found != digest(self._store_id, bandit_id, name, meta) or bandit_id != len(ids) + 1:
+                raise self._database.damaged(f"bandit {bandit_id} is not what was written")
+            ids[name], metas[name] = bandit_id, meta
+        self.ids, self.encoded = ids, metas
+        self.names = {bandit_id: name for name, bandit_id in ids.items()}
         self._looks_for_new = self._database.readonly
 
-    def slot(self, name: str) -> int:
-        """Return the slot of a bandit; a reader looks for new bandits first if it does not know the name."""
-        if name not in self.slots:
+    def id_of(self, name: str) -> int:
+        """Return the id of a bandit; a reader looks for new bandits first if it does not know the name."""
+        if name not in self.ids:
             if self._looks_for_new:
                 self.load()
-            check_bandit(name, self.slots)
-        return self.slots[name]
+            check_bandit(name, self.ids)
+        return self.ids[name]
 
     def descriptions(self) -> dict[str, Payload]:
         """Return the description of each bandit, by name; a reader looks for new bandits first."""
@@ -61,20 +63,22 @@ class BanditTable:
             self.load()
         return {name: decode(meta) for name, meta in self.encoded.items()}
 
-    def assign_slots(self, bandits: Iterable[tuple[str, bytes]]) -> NewBandits:
-        """Check the names of new bandits, and assign their slots."""
+    def assign_ids(self, bandits: Iterable[tuple[str, bytes]]) -> NewBandits:
+        """Check the names of new bandits, and assign their ids."""
         new: NewBandits = {}
         for name, meta in bandits:
             check_new(name, new)
-            new[check_new(name, self.slots)] = len(self.slots) + len(new) + 1, meta
+            new[check_new(name, self.ids)] = len(self.ids) + len(new) + 1, meta
         return new
 
     def insert(self, new: NewBandits) -> None:
         """Insert new bandits in the current transaction."""
-        rows = [(slot, name, meta, digest(self._store_id, slot, name, meta)) for name, (slot, meta) in new.items()]
+        rows = [
+            (bandit_id, name, meta, digest(self._store_id, bandit_id, name, meta)) for name, (bandit_id, meta) in new.items()
+        ]
         self._database.connection.executemany("INSERT INTO bandits VALUES (?, ?, ?, ?)", rows)
 
     def add(self, new: NewBandits) -> None:
         """Remember new bandits after the transaction was committed."""
-        for name, (slot, meta) in new.items():
-            self.slots[name], self.encoded[name], self.names[slot] = slot, meta, name
+        for name, (bandit_id, meta) in new.items():
+            self.ids[name], self.encoded[name], self.names[bandit_id] = bandit_id, meta, name

@@ -42,8 +42,7 @@ class DurableBandit(Bandit[Arm]):
         self._snapshot: threading.Thread | None = None  # writes a snapshot
         writer = Writer.of(state.policy)
         self._writer_note = None if writer == last_writer(store, name, meta) else writer.to_note()
-        self._recorder = Guard(state, self._append_events)
-        BanditView.__init__(self, self._recorder)
+        BanditView.__init__(self, Guard(state, self._append_events))
 
     def _append_events(self, events: list[Payload]) -> None:
         """Append the events of a change to the store; called before the bandit's lock is released."""
@@ -52,9 +51,9 @@ class DurableBandit(Bandit[Arm]):
         number = self._store.append((self._name, event) for event in events)
         self._unsaved += len(events)
         is_saving = self._snapshot is not None and self._snapshot.is_alive()
-        if not is_saving and snapshot_is_due(self._recorder.state, self._unsaved):
+        if not is_saving and snapshot_is_due(self._guard.state, self._unsaved):
             # In a thread, so that the next decisions do not wait for the disk.
-            arguments = (number, StateParts.of(self._recorder.state))
+            arguments = (number, StateParts.of(self._guard.state))
             self._snapshot = threading.Thread(target=self._save_snapshot, args=arguments, name="rotting-snapshot")
             self._unsaved = 0
             self._snapshot.start()
@@ -65,16 +64,17 @@ class DurableBandit(Bandit[Arm]):
 
     def flush(self) -> None:
         """Write what was held back with durability "memory", without waiting for the disk."""
-        with self._recorder.lock:
+        with self._guard.lock:
             self._store.flush()
 
     def close(self) -> None:
         """Save the state and close the store. A second call does nothing."""
         parts = None
         try:
-            with self._recorder.lock:
-                parts, number = StateParts.of(self._recorder.state) if self._unsaved else None, self._store.last
-                self._recorder.shut("the bandit is closed: open it again")
+            with self._guard.lock:
+                parts = StateParts.of(self._guard.state) if self._unsaved else None
+                number = self._store.last
+                self._guard.shut("the bandit is closed: open it again")
         except StoreFailedError:
             pass  # it was closed before
         finally:

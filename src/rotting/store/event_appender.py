@@ -16,11 +16,11 @@ _INSERT_ROWS = {
 }
 _INSERT_ONE = "INSERT INTO events SELECT ?1, ?2, ?3, ?4, ?5, ?6 FROM writer WHERE epoch = ?2"
 
-_NewRow = tuple[int, int, int, int, bytes, bytes]  # number, epoch, slot of the bandit, place, payload, digest
+_NewRow = tuple[int, int, int, int, bytes, bytes]  # number, epoch, id of the bandit, place, payload, digest
 
 
 class EventAppender:
-    """Appends events after number `last`; `places` has the place of the last event of each bandit, by slot."""
+    """Appends events after number `last`; `places` has the place of the last event of each bandit, by its id."""
 
     def __init__(self, database: Database, bandits: BanditTable, last: int, digest: bytes, places: dict[int, int]) -> None:
         self._database, self._bandits = database, bandits
@@ -37,7 +37,7 @@ class EventAppender:
         metas = [(name, encode("meta", meta)) for name, meta in bandits]
         payloads = [(name, encode("payload", payload)) for name, payload in events]
         with self._database.use(writing=True):
-            new = self._bandits.assign_slots(metas)
+            new = self._bandits.assign_ids(metas)
             rows, places = self._chain(payloads, new)
             if new or self._database.durability != "memory":
                 self._commit(self.held + rows, new)
@@ -61,17 +61,17 @@ class EventAppender:
     def _chain(self, payloads: list[tuple[str, bytes]], new: NewBandits) -> tuple[list[_NewRow], dict[int, int]]:
         """Return the rows of new events, and the last place of each bandit after them."""
         rows: list[_NewRow] = []
-        places: dict[int, int] = {slot: 0 for slot, _ in new.values()}
+        places: dict[int, int] = {bandit_id: 0 for bandit_id, _ in new.values()}
         number, before, epoch = self.last, self._digest, self._database.epoch
         for name, payload in payloads:
-            slot = new[name][0] if name in new else self._bandits.slots.get(name)
-            if slot is None:
-                check_bandit(name, {*self._bandits.slots, *new})
-            assert slot is not None
-            number, place = number + 1, (places[slot] if slot in places else self._places[slot]) + 1
-            before = event_digest(before, number, epoch, slot, place, payload)
-            rows.append((number, epoch, slot, place, payload, before))
-            places[slot] = place
+            bandit_id = new[name][0] if name in new else self._bandits.ids.get(name)
+            if bandit_id is None:
+                check_bandit(name, {*self._bandits.ids, *new})
+            assert bandit_id is not None
+            number, place = number + 1, (places[bandit_id] if bandit_id in places else self._places[bandit_id]) + 1
+            before = event_digest(before, number, epoch, bandit_id, place, payload)
+            rows.append((number, epoch, bandit_id, place, payload, before))
+            places[bandit_id] = place
         return rows, places
 
     def _commit(self, rows: list[_NewRow], new: NewBandits) -> None:
@@ -93,7 +93,7 @@ class EventAppender:
                     self._bandits.insert(new)
                     database.write_counts(len(self._bandits) + len(new), last)
             self._bandits.add(new)
-            self._places.update((slot, 0) for slot, _ in new.values())
+            self._places.update((bandit_id, 0) for bandit_id, _ in new.values())
         if database.mark is not None:
             database.mark.advance(last, len(self._bandits))
         if database.durability == "disk":  # events in a file that was deleted meanwhile must not be acknowledged

@@ -72,12 +72,12 @@ class EventReader:
         return row.number, row.digest, row.epoch
 
     def last_places(self) -> dict[int, int]:
-        """Return the place of the last event of each bandit, by slot."""
-        return {slot: _place_or_zero(place) for slot, place in self._database.rows(_LAST_PLACES, (LARGEST,))}
+        """Return the place of the last event of each bandit, by its id."""
+        return {bandit_id: _place_or_zero(place) for bandit_id, place in self._database.rows(_LAST_PLACES, (LARGEST,))}
 
-    def _last_place(self, slot: int, number: int = LARGEST) -> int:
+    def _last_place(self, bandit_id: int, number: int = LARGEST) -> int:
         """Return the place of the last event of a bandit up to a number."""
-        found = self._database.rows(_LAST_PLACE, (min(number, LARGEST), slot))
+        found = self._database.rows(_LAST_PLACE, (min(number, LARGEST), bandit_id))
         return _place_or_zero(found[0][0]) if found else 0
 
     def read(self, bandit: str | None, after: int) -> Iterator[StoredEvent]:
@@ -86,8 +86,8 @@ class EventReader:
         if bandit is None:
             return self._read_all(start)
         with self._database.use():
-            slot = self._bandits.slot(bandit)
-            return self._read_bandit(slot, start, self._last_place(slot, start), self._last_place(slot))
+            bandit_id = self._bandits.id_of(bandit)
+            return self._read_bandit(bandit_id, start, self._last_place(bandit_id, start), self._last_place(bandit_id))
 
     def _read_all(self, start: int) -> Iterator[StoredEvent]:
         for row in self._rows(_OF_ALL, start):
@@ -96,20 +96,20 @@ class EventReader:
                 raise self._database.damaged(f"event {start} is missing")
             yield self._event(row)
 
-    def _read_bandit(self, slot: int, start: int, place: int, due: int) -> Iterator[StoredEvent]:
+    def _read_bandit(self, bandit_id: int, start: int, place: int, due: int) -> Iterator[StoredEvent]:
         """Yield the events of a bandit after number `start`, which follow `place`; there must be events up to place `due`."""
-        for row in self._rows(_CHECKED_PAGE, start, slot):
+        for row in self._rows(_CHECKED_PAGE, start, bandit_id):
             place, start = place + 1, row.number
             self._check_place(row, place)
             yield self._event(row)
         if place < due:
-            raise self._database.damaged(f"after event {start} one of {brief(self._bandits.names[slot])} is missing")
+            raise self._database.damaged(f"after event {start} one of {brief(self._bandits.names[bandit_id])} is missing")
 
-    def _rows(self, query: str, start: int, *slot: int) -> Iterator[_Row]:
+    def _rows(self, query: str, start: int, *bandit_id: int) -> Iterator[_Row]:
         """Yield rows after a number. They are read in chunks, and without the mutex between two chunks."""
         while True:
             with self._database.use():
-                rows = [_Row(*row) for row in self._database.rows(query, (min(start, LARGEST), limits.READ_EVENTS, *slot))]
+                rows = [_Row(*row) for row in self._database.rows(query, (min(start, LARGEST), limits.READ_EVENTS, *bandit_id))]
                 if any(row.bandit not in self._bandits.names for row in rows):
                     self._bandits.load()
             if not rows:
@@ -127,17 +127,17 @@ class EventReader:
     def contents(self, bandit: str, after: int, limit: int, max_bytes: int | None, checked: bool) -> Contents:
         """Return some events of a bandit after a number; see `SQLiteStore.contents`."""
         with self._database.use():
-            slot = self._bandits.slot(bandit)
+            bandit_id = self._bandits.id_of(bandit)
             with self._database.view():
                 query = _CHECKED_PAGE if checked else _UNCHECKED_PAGE
-                rows = self._page(query, (min(after, LARGEST), limit, slot), max_bytes)
+                rows = self._page(query, (min(after, LARGEST), limit, bandit_id), max_bytes)
                 if not rows:
                     return Contents([], after, 0)
                 if checked:
-                    for place, row in enumerate(rows, start=1 + self._last_place(slot, after)):
+                    for place, row in enumerate(rows, start=1 + self._last_place(bandit_id, after)):
                         self._check_place(row, place)
                         self._check(row)
-                left = self._last_place(slot) - _place_or_zero(rows[-1].place)
+                left = self._last_place(bandit_id) - _place_or_zero(rows[-1].place)
         return Contents([(row.number, row.epoch, row.payload) for row in rows], rows[-1].number, left)
 
     def _page(self, query: str, values: tuple[int, int, int], max_bytes: int | None) -> list[_Row]:
@@ -157,7 +157,7 @@ class EventReader:
     def note(self, bandit: str, name: str) -> StoredEvent | None:
         """Return the newest note of a bandit that has this name, or None."""
         with self._database.use():
-            found = self._database.rows(_NOTES, (self._bandits.slot(bandit), name))
+            found = self._database.rows(_NOTES, (self._bandits.id_of(bandit), name))
         return self._event(_Row(*max(found))) if found else None
 
     def note_names(self, bandit: str) -> Iterator[str]:
@@ -165,7 +165,7 @@ class EventReader:
         last = ""
         while True:
             with self._database.use():
-                found = self._database.rows(_NOTE_NAMES, (self._bandits.slot(bandit), last, limits.READ_EVENTS))
+                found = self._database.rows(_NOTE_NAMES, (self._bandits.id_of(bandit), last, limits.READ_EVENTS))
             if not found:
                 return
             yield from (name for (name,) in found)

@@ -86,7 +86,7 @@ class Host:
     """The bandits of a store, of which this process is the writer.
 
     All methods but `load`, `learn_notes`, `make`, `read`, `reader`, `write`, `save_snapshot`, `check_file` and `recover` must
-    be called from one thread.
+    be called from one thread. `note`, `is_archived` and `is_same` only read, and may be called from any thread, too.
 
     Args:
         path: the file.
@@ -336,7 +336,7 @@ class Host:
         """Write a batch, all of it or nothing. Batches must be written in the order in which they were taken."""
         self._store.append(batch.events, bandits=batch.bandits)
 
-    def written(self, batch: Batch) -> list[Hosted]:
+    def finish(self, batch: Batch) -> list[Hosted]:
         """Forget what was kept until the batch was written; return the bandits whose snapshot is due (`save_snapshot`)."""
         self._last_written = batch.last
         for name, _ in batch.bandits:
@@ -390,7 +390,7 @@ class Host:
             self._store = self._readers.check_id(SQLiteStore(self._path, durability=self._durability, create=False))
             self._readers.writer = self._store
         self._store.check_file()
-        self._store.probe()
+        self._store.check_room()
         reader, self._note_reader = self._note_reader, self._readers.new_reader()
         reader.close()
 

@@ -49,15 +49,15 @@ class Snapshots:
         database = self._database
         with database.snapshot_lock:
             with database.use(writing=True):
-                slot, checked = self._bandits.slot(bandit), check_snapshot(number, self._events.last)
+                bandit_id, checked = self._bandits.id_of(bandit), check_snapshot(number, self._events.last)
                 self._events.flush()
                 (new,) = database.row(_NEXT_SNAPSHOT)
             try:
                 digests = self._write_pieces(new, state)
-                row = (new, slot, checked, digest(self._store_id, slot, checked, *digests))
+                row = (new, bandit_id, checked, digest(self._store_id, bandit_id, checked, *digests))
                 with database.use(writing=True), database.transaction():
                     database.connection.execute("INSERT INTO snapshots VALUES (?, ?, ?, ?)", row)
-                    database.connection.execute(_REMOVE_OLD, (slot, limits.SNAPSHOTS_KEPT))
+                    database.connection.execute(_REMOVE_OLD, (bandit_id, limits.SNAPSHOTS_KEPT))
                     database.write_counts(len(self._bandits), self._events.last_written)
             except BaseException:
                 with suppress(StoreError):  # the first error is the one to raise
@@ -105,33 +105,33 @@ class Snapshots:
     def read(self, bandit: str) -> Iterator[Snapshot]:
         """Yield the intact snapshots of a bandit, the newest first."""
         with self._database.use():
-            return self._intact(self._bandits.slot(bandit))
+            return self._intact(self._bandits.id_of(bandit))
 
-    def _intact(self, slot: int) -> Iterator[Snapshot]:
+    def _intact(self, bandit_id: int) -> Iterator[Snapshot]:
         after = (LARGEST, LARGEST)
         while True:
             with self._database.use(), self._database.view():  # the writer may replace the snapshot after this
-                rows = self._database.rows(_OLDER_SNAPSHOT, (slot, *after))
+                rows = self._database.rows(_OLDER_SNAPSHOT, (bandit_id, *after))
                 if not rows:
                     return
                 snapshot, number, written = rows[0]
-                state, after = self._state(snapshot, slot, number, written), (number, snapshot)
+                state, after = self._state(snapshot, bandit_id, number, written), (number, snapshot)
             if state is not None:
                 yield Snapshot(number, decode(state))
 
-    def _state(self, snapshot: int, slot: int, number: int, written: bytes) -> bytes | None:
+    def _state(self, snapshot: int, bandit_id: int, number: int, written: bytes) -> bytes | None:
         """Return the state of a snapshot, or None if it is not what was written."""
         rows = self._database.rows("SELECT content FROM pieces WHERE snapshot = ? ORDER BY piece", (snapshot,))
         pieces = [content for (content,) in rows]
         if not all(isinstance(each, bytes) for each in pieces):
             return None
-        return b"".join(pieces) if written == digest(self._store_id, slot, number, *map(digest, pieces)) else None
+        return b"".join(pieces) if written == digest(self._store_id, bandit_id, number, *map(digest, pieces)) else None
 
     def damages(self) -> list[str]:
         """Return a sentence for each snapshot that is not what was written."""
         rows = self._database.rows("SELECT snapshot, bandit, number, digest FROM snapshots")
         return [
             f"the snapshot at event {number} is not what was written"
-            for snapshot, slot, number, written in rows
-            if self._state(snapshot, slot, number, written) is None
+            for snapshot, bandit_id, number, written in rows
+            if self._state(snapshot, bandit_id, number, written) is None
         ]

@@ -192,7 +192,7 @@ class SQLiteStore:
                 found.append(str(self._database.damaged(" ".join(str(result).split()))))
             return found
 
-    def probe(self) -> None:
+    def check_room(self) -> None:
         """Write some bytes and remove them: raises a `StoreFullError` if there is no room for more events."""
         with self._database.use(writing=True), self._database.transaction():
             self._database.connection.execute("INSERT INTO pieces VALUES (0, 0, zeroblob(65536))")
