@@ -162,6 +162,33 @@ def test_a_byte_that_flips_is_found_or_does_no_harm(tmp_path: Path) -> None:
     assert refused > len(places) // 10
 
 
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("events", "payload = CAST(payload AS TEXT) WHERE number = 5"),
+        ("events", "payload = 7 WHERE number = 5"),
+        ("events", "digest = CAST(digest AS TEXT) WHERE number = 5"),
+        ("events", "digest = 'text' WHERE number = 5"),
+        ("events", "bandit = 1.5 WHERE number = 5"),
+        ("bandits", "name = CAST(name AS BLOB)"),
+        ("bandits", "meta = CAST(meta AS TEXT)"),
+    ],
+)
+def test_a_value_whose_type_changed_is_found(table: str, change: str, tmp_path: Path) -> None:
+    """One bit of a record says whether a value is text or bytes; SQLite reads either."""
+    path = tmp_path / "songs.rot"
+    store_with_snapshot(path)
+    connection = apsw.Connection(str(path))
+    connection.execute("PRAGMA writable_schema = on; UPDATE sqlite_schema SET sql = replace(sql, ' STRICT', '')")
+    connection.close()
+    connection = apsw.Connection(str(path))
+    connection.execute(f"UPDATE {table} SET {change}")
+    connection.close()
+    for readonly in (True, False):
+        with pytest.raises(StoreError), SQLiteStore(path, readonly=readonly) as store:
+            assert read_numbers(store) == of_songs(store)
+
+
 def test_what_is_acknowledged_outlives_a_power_cut(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     new_store(path, 1).close()

@@ -42,7 +42,8 @@ class BanditTable:
         for bandit_id, name, meta, found in self._database.rows(
             "SELECT bandit, name, meta, digest FROM bandits ORDER BY bandit"
         ):
-            if found != digest(self._store_id, bandit_id, name, meta) or bandit_id != len(ids) + 1:
+            is_written = found == digest(self._store_id, bandit_id, name, meta) and bandit_id == len(ids) + 1
+            if not is_written or not isinstance(name, str) or not isinstance(meta, bytes):  # damage can change a type alone
                 raise self._database.damaged(f"bandit {bandit_id} is not what was written")
             ids[name], metas[name] = bandit_id, meta
         self.ids, self.encoded = ids, metas

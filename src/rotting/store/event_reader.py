@@ -4,11 +4,11 @@ An event knows its number in the log and its place among the events of its bandi
 event before it. So events that were changed or lost are found, also when only those of one bandit are read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from rotting.common.rules import nonnegative_int
-from rotting.errors import brief
+from rotting.errors import StoreDamagedError, brief
 from rotting.store import limits
 from rotting.store.bandit_table import BanditTable
 from rotting.store.database import Database
@@ -67,7 +67,7 @@ class EventReader:
         rows = self._database.rows(f"{_EVENTS} ORDER BY number DESC LIMIT 1")
         if not rows:
             return 0, digest(self._store_id), 0
-        row = _Row(*rows[0])
+        row = self._row(rows[0])
         self._check(row)
         return row.number, row.digest, row.epoch
 
@@ -109,13 +109,24 @@ class EventReader:
         """Yield rows after a number. They are read in chunks, and without the mutex between two chunks."""
         while True:
             with self._database.use():
-                rows = [_Row(*row) for row in self._database.rows(query, (min(start, LARGEST), limits.READ_EVENTS, *bandit_id))]
+                found = self._database.rows(query, (min(start, LARGEST), limits.READ_EVENTS, *bandit_id))
+                rows = [self._row(columns) for columns in found]
                 if any(row.bandit not in self._bandits.names for row in rows):
                     self._bandits.load()
             if not rows:
                 return
             yield from rows
             start = rows[-1].number
+
+    def _row(self, columns: Iterable[Any]) -> _Row:
+        """Return a row, whose payload is checked to be bytes: damage can change the type of a value in the file."""
+        row = _Row(*columns)
+        if not isinstance(row.payload, bytes):
+            raise self._changed(row.number)
+        return row
+
+    def _changed(self, number: int) -> StoreDamagedError:
+        return self._database.damaged(f"event {number} is not what was written")
 
     def _event(self, row: _Row) -> StoredEvent:
         """Check a row and return its event."""
@@ -146,7 +157,7 @@ class EventReader:
         size, cursor = 0, self._database.connection.execute(query, values)
         columns: Any
         for columns in cursor:
-            row = _Row(*columns)
+            row = self._row(columns)
             size += len(row.payload)
             if found and max_bytes is not None and size > max_bytes:
                 break
@@ -158,7 +169,7 @@ class EventReader:
         """Return the newest note of a bandit that has this name, or None."""
         with self._database.use():
             found = self._database.rows(_NOTES, (self._bandits.id_of(bandit), name))
-        return self._event(_Row(*max(found))) if found else None
+        return self._event(self._row(max(found))) if found else None
 
     def note_names(self, bandit: str) -> Iterator[str]:
         """Yield the names of all notes of a bandit. They are read in chunks, and without the mutex between two chunks."""
@@ -176,8 +187,10 @@ class EventReader:
         before = digest(self._store_id) if row.number == 1 else row.digest_before
         if before is None:
             raise self._database.damaged(f"event {row.number - 1} is missing")
+        if not isinstance(before, bytes):
+            raise self._changed(row.number - 1)
         if row.digest != event_digest(before, row.number, row.epoch, row.bandit, row.place, row.payload):
-            raise self._database.damaged(f"event {row.number} is not what was written")
+            raise self._changed(row.number)
 
     def _check_place(self, row: _Row, place: int) -> None:
         """Check that no event of a bandit is missing before this one."""

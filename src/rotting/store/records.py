@@ -117,7 +117,7 @@ def event_digest(before: bytes, number: int, epoch: int, bandit: int, place: int
         before: the digest of the event before, eight bytes.
         number: the number of the event.
         epoch: the epoch of its writer.
-        bandit: the slot of its bandit.
+        bandit: the id of its bandit.
         place: its place among the events of the bandit.
         payload: its payload as JSON.
 
