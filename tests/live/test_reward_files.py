@@ -139,6 +139,7 @@ def test_arms_in_csv_are_what_they_were(tmp_path: Path) -> None:
         ("arm,reward\njazz\n", r"line 2 of .* must have 2 values, got 1"),
         ("arm,reward\njazz,\n", r"line 2, column 'reward': reward must be a finite number, got ''"),
         ("arm,reward\njazz,1\njazz,nan\n", r"line 3, column 'reward': reward must be a finite number .*got nan"),
+        ('arm,reward\njazz,"1,5"\n', "line 2, .* got '1,5'; write numbers with a decimal point and"),
         ("song,click\njazz,1\n", r"history must have a column 'arm', got \['song', 'click'\]"),
         ("arm,reward\nfunk,1\n", r"line 2, column 'arm': arm must be one of 'jazz', .* got 'funk'"),
     ],

@@ -142,6 +142,20 @@ def to_list(name: str, column: Any) -> Sequence[Any]:
     return column if isinstance(column, list | tuple) else list(column)
 
 
+def comma_hint(value: object) -> str:
+    """Return a hint for the error about a number with a comma, which may separate decimals or thousands; "" for other values.
+
+    Example:
+        >>> comma_hint("1,5"), comma_hint("one")
+        ('; write numbers with a decimal point and without commas, such as 1.5', '')
+    """
+    if isinstance(value, str) and "," in value:
+        with suppress(ValueError):
+            float(value.replace(",", ""))
+            return "; write numbers with a decimal point and without commas, such as 1.5"
+    return ""
+
+
 def _numbers(table: FileContent, name: str, rule: NumberRule) -> Floats:
     """Return a column of numbers, or raise an error for the first value that is not valid."""
     column = table.columns[name]
@@ -168,7 +182,7 @@ def _number(table: FileContent, name: str, row: int, value: object, rule: Number
     try:
         return rule.check(value)
     except InvalidArgumentError as error:
-        raise error.replace(where=table.place(row, name)) from None
+        raise error.replace(hint=error.hint + comma_hint(value), where=table.place(row, name)) from None
 
 
 def match_arms(history: History, arms: Arms, unknown: UnknownArms) -> tuple[History, list[Any]]:

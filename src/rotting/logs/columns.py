@@ -13,7 +13,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, PROPENSITY, Rule, suggest
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
-from rotting.live.past_rewards import to_list
+from rotting.live.past_rewards import comma_hint, to_list
 from rotting.live.reward_files import FileContent
 
 _TRUTHS = {"true": 1.0, "false": 0.0}
@@ -196,7 +196,7 @@ def _each(column: NamedColumn, read: Callable[[object], float], rule: str) -> Fl
         try:
             numbers[row] = math.nan if is_missing(value) else read(value)
         except (TypeError, ValueError, InvalidArgumentError):
-            raise InvalidValueError(column.name, rule, value, where=column.place(row)) from None
+            raise InvalidValueError(column.name, rule, value, hint=comma_hint(value), where=column.place(row)) from None
     return numbers
 
 
