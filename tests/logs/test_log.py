@@ -74,6 +74,13 @@ def test_rows_are_sorted_by_date(times: Any) -> None:
     assert (log.reordered, log.has_dates) == (1, True)
 
 
+def test_the_description_says_that_rows_were_sorted() -> None:
+    columns = {"arm": list("abab"), "reward": [1, 0, 1, 0], "t": [1, 4, 2, 3]}
+    sentence = "Order: 2 of 4 rows had an earlier time than a row above them, so all rows were sorted by time."
+    assert sentence in str(Log(columns, time="t").describe())
+    assert "Order:" not in str(Log(columns).describe())
+
+
 def test_rows_of_one_time_stay_in_their_order() -> None:
     log = Log({"arm": list("abc"), "reward": [1, 2, 3], "t": [5, 5, 5]}, time="t")
     assert (log.reward.tolist(), log.reordered) == ([1.0, 2.0, 3.0], 0)

@@ -16,8 +16,8 @@ from rotting.logs import columns
 class Log:
     """Past decisions in their order: which arm was shown, and what it paid.
 
-    Rows with the same time stay in their order. If the rows are not sorted by time, they are sorted, and `reordered` counts the
-    rows that came too early in the data. A missing reward stays missing: the pull counts, its reward is not used.
+    Rows are sorted by time; those with the same time stay in their order. `reordered` counts the rows of the data that had an
+    earlier time than a row above them. A missing reward stays missing: the pull counts, its reward is not used.
 
     Args:
         data: a data frame, a mapping of columns, pairs of an arm and a reward, or the path of a file: `.csv`, `.parquet`, a
