@@ -297,5 +297,5 @@ def test_no_memory_for_a_state_is_nothing_learned(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_name_is_for_logs(tmp_path: Path) -> None:
-    with pytest.raises(InvalidValueError, match="name must be left out for a history that is not a log, got 'songs'"):
+    with pytest.raises(InvalidValueError, match="name must be left out, unless the data is a store or an exported log, got"):
         Bandit(make("ucb1"), arms=["a"]).learn([("a", 1.0)], name="songs")

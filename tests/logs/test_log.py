@@ -191,6 +191,15 @@ def test_an_empty_log_and_a_missing_file_are_refused(tmp_path: Path) -> None:
         Log(3)
 
 
+def test_errors_speak_of_data_and_not_of_the_history_of_a_bandit(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").touch()
+    wrong: list[tuple[Any, str | None]] = [(3, None), (tmp_path / "empty.csv", None), (ROWS, "songs"), (b"a", None)]
+    for data, name in wrong:
+        with pytest.raises(InvalidArgumentError) as caught:
+            Log(data, name=name)
+        assert "history" not in str(caught.value)
+
+
 def test_arrays_of_a_log_are_read_only() -> None:
     with pytest.raises(ValueError, match="read-only"):
         Log(ROWS).reward[0] = 2.0

@@ -103,7 +103,7 @@ def read_columns(history: object, name: str | None, keep_missing: bool = False) 
         exported = {key: to_list(key, values) for key, values in found.columns.items()}
         return FileContent(exported_rewards(exported, name, keep_missing), True, True)
     if name is not None:
-        raise InvalidValueError("name", "be left out for a history that is not a log", name)
+        raise InvalidValueError("name", "be left out, unless the data is a store or an exported log", name)
     return found
 
 
