@@ -116,6 +116,7 @@ COLUMNS: dict[str, Any] = {"arm": ["a", "b"], "reward": [1.0, 0.0]}
         ({"reward": [1, "x"]}, {}, "row 1 (counting from 0), column 'reward': reward must be a finite number, got 'x'"),
         ({"reward": ["0.5", "-1,5"]}, {}, "must be a finite number, got '-1,5'; write numbers with a decimal point and"),
         ({"reward": [math.inf, 1]}, {}, "row 0 (counting from 0), column 'reward': reward must be a finite number, got inf"),
+        ({"reward": [1, -1e200]}, {}, "column 'reward': reward must be at most 1e+100 in size, got -1e+200"),
         ({"reward": [1.0]}, {}, "columns must have the same length, got 1 in 'reward', 2 in 'arm'"),
         ({"p": [0.5]}, {"propensity": "p"}, "columns must have the same length, got 2 in 'reward', 1 in 'p'"),
         ({"can": [["a"]]}, {"available": "can"}, "columns must have the same length, got 2 in 'reward', 1 in 'can'"),

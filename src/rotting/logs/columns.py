@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, SupportsFloat
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import FINITE, PROPENSITY, Rule, suggest
+from rotting.common.rules import FINITE, LARGEST, PROPENSITY, Rule, suggest
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.live.past_rewards import comma_hint, to_list
 from rotting.live.reward_files import FileContent
@@ -95,8 +95,16 @@ def labels(column: NamedColumn, may_look_missing: bool = False) -> Labels:
 
 
 def rewards(column: NamedColumn) -> Floats:
-    """Return a column of rewards: numbers or truth values; NaN stands for a missing reward."""
-    return _checked(column, FINITE)
+    """Return a column of rewards: numbers or truth values; NaN stands for a missing reward.
+
+    The variance of larger rewards than a bandit accepts would overflow.
+    """
+    numbers = _checked(column, FINITE)
+    too_large = np.flatnonzero(np.abs(numbers) > LARGEST)
+    if too_large.size:
+        row = int(too_large[0])
+        raise InvalidValueError(column.name, f"be at most {LARGEST:g} in size", column.values[row], where=column.place(row))
+    return numbers
 
 
 def propensities(column: NamedColumn) -> Floats:
