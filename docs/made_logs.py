@@ -3,7 +3,7 @@
 An arm pays `base * unit * pulls(n) * time(t)` on average: n counts its pulls by the unit that a round serves, t the rounds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -32,6 +32,26 @@ DEPTHS = (0.3, 0.9)  # the share of its level that an arm loses
 SPREAD = 0.3  # of the logarithm of the units' levels
 UNIFORM = 0.1  # of the rounds of RAW-UCB
 PIECES = 400  # of the means of a problem
+
+
+class Cell(NamedTuple):
+    """The logs that share a truth, a logger and a kind of rewards: one cell of a table."""
+
+    truth: str
+    logger: str
+    rewards: str
+
+    def key(self) -> str:
+        """Return the key of the cell in the file of the figures."""
+        return " / ".join(self)
+
+
+def cells() -> Iterator[Cell]:
+    """Yield all cells, in the order of a table."""
+    for truth in TRUTHS:
+        for logger in LOGGERS:
+            for rewards in REWARDS:
+                yield Cell(truth, logger, rewards)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,11 @@ from them.
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
-from docs.made_logs import LOGGERS, REWARDS, TRUTHS, make_world
+from docs.made_logs import LOGGERS, REWARDS, TRUTHS, Cell, cells, make_world
 from docs.page_tables import filled, table
 from rotting.common.progress import Progress
 from rotting.logs.diagnosis import diagnose
@@ -27,52 +26,37 @@ SIZES = {"with units": (40_000,), "without units": (20_000, 100_000)}
 ALARM = "false alarm"  # an arm of a world without wear is said to wear out
 
 
-class Cell(NamedTuple):
-    """One cell of a table."""
-
-    units: str
-    truth: str
-    logger: str
-    rewards: str
-
-    def key(self) -> str:
-        """Return the key of the cell in the file of the figures."""
-        return " / ".join(self)
+def key(units: str, cell: Cell) -> str:
+    """Return the key of a cell of one of the two tables in the file of the figures."""
+    return f"{units} / {cell.key()}"
 
 
-def cells() -> Iterator[Cell]:
-    """Yield the cells of all tables."""
-    for units in SIZES:
-        for truth in TRUTHS:
-            for logger in LOGGERS:
-                for rewards in REWARDS:
-                    yield Cell(units, truth, logger, rewards)
-
-
-def verdicts(cell: Cell, seed: int) -> list[str]:
+def verdicts(units: str, cell: Cell, seed: int) -> list[str]:
     """Return the clock that is named for one log, and a false alarm if there is one."""
-    sizes = SIZES[cell.units]
-    n_units = UNITS if cell.units == "with units" else 1
+    sizes = SIZES[units]
+    n_units = UNITS if units == "with units" else 1
     world = make_world(seed, cell.truth, cell.rewards, sizes[seed % len(sizes)], ARMS, n_units)
     found = diagnose(world.log(cell.logger, seed))
     alarm = cell.truth == "none" and any(each.verdict == "wears out" for each in found.arms)
     return [found.decay, *([ALARM] if alarm else [])]
 
 
-def _measure(task: tuple[Cell, int]) -> tuple[Cell, list[str]]:
-    return task[0], verdicts(*task)
+def _measure(task: tuple[str, Cell, int]) -> tuple[str, list[str]]:
+    units, cell, seed = task
+    return key(units, cell), verdicts(units, cell, seed)
 
 
 def measure(logs: int) -> dict[str, dict[str, int]]:
     """Return how often each verdict was given in each cell; the logs of a cell share its truth, logger and rewards."""
-    tasks = [(cell, seed) for seed in range(FIRST_SEED, FIRST_SEED - (-logs // len(REWARDS))) for cell in cells()]
-    found: dict[str, Counter[str]] = {cell.key(): Counter() for cell in cells()}
+    seeds = range(FIRST_SEED, FIRST_SEED - (-logs // len(REWARDS)))
+    tasks = [(units, cell, seed) for seed in seeds for units in SIZES for cell in cells()]
+    found: dict[str, Counter[str]] = {key(units, cell): Counter() for units in SIZES for cell in cells()}
     bar = Progress(len(tasks), show=True)
     with ProcessPoolExecutor() as pool:
-        for cell, given in pool.map(_measure, tasks, chunksize=4):
-            found[cell.key()].update([*given, "logs"])
+        for name, given in pool.map(_measure, tasks, chunksize=4):
+            found[name].update([*given, "logs"])
             bar.advance(1)
-    return {key: dict(sorted(counts.items())) for key, counts in found.items()}
+    return {name: dict(sorted(counts.items())) for name, counts in found.items()}
 
 
 def _share(count: int, of: int) -> str:
@@ -86,7 +70,7 @@ def pages(figures: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
         rows = []
         for truth in TRUTHS:
             for logger in LOGGERS:
-                by_rewards = [figures[Cell(units, truth, logger, rewards).key()] for rewards in REWARDS]
+                by_rewards = [figures[key(units, Cell(truth, logger, rewards))] for rewards in REWARDS]
                 together: Counter[str] = Counter()
                 for each in by_rewards:
                     together.update(each)

@@ -10,12 +10,11 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 import rotting
-from docs.made_logs import LOGGERS, REWARDS, TRUTHS, World, make_world
+from docs.made_logs import LOGGERS, REWARDS, TRUTHS, Cell, World, cells, make_world
 from docs.page_tables import filled, table
 from rotting.common.arrays import Floats
 from rotting.common.progress import Progress
@@ -36,26 +35,6 @@ UNITS = 10
 REPLAY, REPLAY_ONE = "replay, ten units", "replay, one unit"
 CLOCKS: dict[str, Clock] = {"none": "pulls", "pulls": "pulls", "time": "time", "both": "both"}
 Counts = Mapping[str, int]
-
-
-class Cell(NamedTuple):
-    """One cell of a table."""
-
-    truth: str
-    logger: str
-    rewards: str
-
-    def key(self) -> str:
-        """Return the key of the cell in the file of the figures."""
-        return " / ".join(self)
-
-
-def cells() -> Iterator[Cell]:
-    """Yield the cells of all tables."""
-    for truth in TRUTHS:
-        for logger in LOGGERS:
-            for rewards in REWARDS:
-                yield Cell(truth, logger, rewards)
 
 
 def true_rewards(world: World) -> Floats:

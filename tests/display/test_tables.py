@@ -3,7 +3,7 @@
 from operator import itemgetter
 
 from rotting.common.statistics import Interval, NoInterval
-from rotting.display.tables import Column, FormattedTable, half_widths, interval_column, mean_cells, number_format
+from rotting.display.tables import Column, FormattedTable, half_widths, interval_column, mean_cells, number_format, value_column
 
 
 def test_number_format_of_zeros() -> None:
@@ -45,6 +45,13 @@ def test_the_first_columns_are_aligned_to_the_left_wherever_they_are_written() -
     assert "| :-- | :-- | --: |" in table.to_markdown()
     assert r"\begin{tabular}{llr}" in table.to_latex()
     assert table._repr_html_().count("text-align: left") == 2 * 3
+
+
+def test_a_cell_stands_on_one_line_wherever_the_table_is_written() -> None:
+    table = FormattedTable((), (value_column("arm"), value_column("pulls")), [{"arm": "two\nlines", "pulls": 12}])
+    assert str(table) == repr(table) == "arm        pulls\n----------------\ntwo lines     12"
+    assert "| two lines | 12 |" in table.to_markdown()
+    assert table.rows[0]["arm"] == "two\nlines"
 
 
 def test_notes_are_part_of_the_table_wherever_it_is_written() -> None:

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from docs import make_diagnosis as maker
 from docs import make_diagnosis_limits as limits
-from docs.made_logs import TRUTHS
+from docs.made_logs import TRUTHS, Cell, cells
 from docs.page_tables import filled
 
 
@@ -29,18 +29,18 @@ def test_a_world_that_differs_in_nothing_but_its_traffic_gives_logs_of_its_size(
 
 
 def test_a_log_gets_one_verdict_and_no_alarm_where_arms_fall() -> None:
-    cell = maker.Cell("with units", "pulls", "uniform", "counts")
-    (verdict,) = maker.verdicts(cell, seed=0)
+    (verdict,) = maker.verdicts("with units", Cell("pulls", "uniform", "counts"), seed=0)
     assert verdict in {"pulls", "cannot tell"}
 
 
 def test_the_page_keeps_its_promises() -> None:
     """At most 5 % of the logs of a truth and a logger get a wrong clock or a false alarm; units name 80 % of them right."""
     figures = json.loads(maker.FIGURES.read_text("utf-8"))
-    for (units, truth, logger), cells in groupby(maker.cells(), key=lambda cell: cell[:3]):
+    assert list(figures) == [maker.key(units, cell) for units in maker.SIZES for cell in cells()]
+    for (units, truth, logger), keys in groupby(figures, key=lambda name: name.split(" / ")[:3]):
         counts = Counter[str]()
-        for cell in cells:
-            counts.update(figures[cell.key()])
+        for key in keys:
+            counts.update(figures[key])
         wrong = sum(counts[name] for name in TRUTHS if name != truth)
         assert wrong <= 0.05 * counts["logs"], (units, truth, logger)
         assert counts[maker.ALARM] <= 0.05 * counts["logs"], (units, truth, logger)

@@ -3,7 +3,7 @@
 import json
 
 from docs import make_logs_coverage as maker
-from docs.made_logs import make_world
+from docs.made_logs import cells, make_world
 from docs.page_tables import filled
 
 
@@ -22,6 +22,6 @@ def test_every_policy_gets_one_count_of_each_kind() -> None:
 
 def test_shares_are_of_the_stated_intervals() -> None:
     cell = {"all": 8, "fit: holds": 3, "fit: above": 1, "fit: none": 4}
-    figures = {each.key(): cell for each in maker.cells()}
+    figures = {each.key(): cell for each in cells()}
     row = maker.pages(figures)["fit"].splitlines()[2].split("|")
     assert [each.strip() for each in row[3:8]] == [*["75% (of 50%)"] * 4, "3 / 0"]

@@ -344,6 +344,13 @@ def test_propensities() -> None:
     assert bandit.rounds == 0
 
 
+def test_a_bandit_shows_its_reward_window_and_its_probe_if_it_has_them() -> None:
+    plain = Bandit(make("uniform"), arms=["a", "b"], compile="never")
+    assert repr(plain) == "Bandit(Uniform(), arms=['a', 'b'], rounds=0)"
+    both = Bandit(make("uniform"), arms=["a", "b"], reward_window="30min", probe=0.25, compile="never")
+    assert repr(both) == "Bandit(Uniform(), arms=['a', 'b'], reward_window=1800.0, probe=0.25, rounds=0)"
+
+
 def test_eff_raw_ucb_stays_small() -> None:
     """O(K log t): 100 times the rounds add a few windows."""
     sizes = []

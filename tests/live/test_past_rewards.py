@@ -195,38 +195,38 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (
         [("a", 1.0), ("c", 1.0)],
         InvalidValueError,
-        "row 1 (from 0), column 'arm': arm must be one of 'a', 'b', got 'c'; see `unknown`",
+        "row 1 (counting from 0), column 'arm': arm must be one of 'a', 'b', got 'c'; see `unknown`",
     ),
-    ([("a", 1.0), (["a"], 1.0)], InvalidTypeError, f"row 1 (from 0), column 'arm': arm must be {LIST}, got ['a']"),
+    ([("a", 1.0), (["a"], 1.0)], InvalidTypeError, f"row 1 (counting from 0), column 'arm': arm must be {LIST}, got ['a']"),
     (
         {"arm": ["a", "b"], "reward": [0.5, math.nan]},
         InvalidValueError,
-        "row 1 (from 0), column 'reward': reward must be a finite number of at most 1e+100 in size, got nan",
+        "row 1 (counting from 0), column 'reward': reward must be a finite number of at most 1e+100 in size, got nan",
     ),
     (
         pd.DataFrame({"arm": ["a", "b"], "reward": [0.5, None]}),
         InvalidValueError,
-        "row 1 (from 0), column 'reward': reward must be a finite number of at most 1e+100 in size, got nan",
+        "row 1 (counting from 0), column 'reward': reward must be a finite number of at most 1e+100 in size, got nan",
     ),
     (
         {"arm": ["a"], "reward": [10**400]},
         InvalidValueError,
-        "row 0 (from 0), column 'reward': reward must be a finite number of at most 1e+100 in size, got 1000000",
+        "row 0 (counting from 0), column 'reward': reward must be a finite number of at most 1e+100 in size, got 1000000",
     ),
     (
         {"arm": ["a", "b"], "reward": [0.5, "1"]},
         InvalidTypeError,
-        "row 1 (from 0), column 'reward': reward must be a finite number, got '1'",
+        "row 1 (counting from 0), column 'reward': reward must be a finite number, got '1'",
     ),
     (
         {"arm": ["a", "b"], "reward": [0.0, True]},
         InvalidTypeError,
-        "row 1 (from 0), column 'reward': reward must be a finite number, got True",
+        "row 1 (counting from 0), column 'reward': reward must be a finite number, got True",
     ),
     (
         pl.DataFrame({"arm": ["a", "b"], "reward": [False, True]}),
         InvalidTypeError,
-        "row 0 (from 0), column 'reward': reward must be a finite number, got False",
+        "row 0 (counting from 0), column 'reward': reward must be a finite number, got False",
     ),
     ({"arm": ["a"], "clicks": [1.0]}, InvalidValueError, "history must have a column 'reward', got ['arm', 'clicks']"),
     (
@@ -235,8 +235,12 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
         "columns must have the same length, got 1 in 'arm', 2 in 'reward'",
     ),
     ({"arm": "a", "reward": [1.0]}, InvalidTypeError, "column 'arm' must be a list of values, got 'a'"),
-    ([("a", 1.0), ("a", 1.0, 0.5)], InvalidTypeError, "row 1 (from 0) must be an arm and a reward, got ('a', 1.0, 0.5)"),
-    (["ab"], InvalidTypeError, "row 0 (from 0) must be an arm and a reward, got 'ab'"),
+    (
+        [("a", 1.0), ("a", 1.0, 0.5)],
+        InvalidTypeError,
+        "row 1 (counting from 0) must be an arm and a reward, got ('a', 1.0, 0.5)",
+    ),
+    (["ab"], InvalidTypeError, "row 0 (counting from 0) must be an arm and a reward, got 'ab'"),
     (7, InvalidTypeError, "history must be a data frame or a mapping with the columns 'arm' and 'reward', pairs"),
     (pl.LazyFrame({"arm": ["a"], "reward": [1.0]}), InvalidTypeError, "history must be a data frame or"),
 ]
@@ -293,5 +297,5 @@ def test_no_memory_for_a_state_is_nothing_learned(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_name_is_for_logs(tmp_path: Path) -> None:
-    with pytest.raises(InvalidValueError, match="name must be left out for a history that is not a log, got 'songs'"):
+    with pytest.raises(InvalidValueError, match="name must be left out, unless the data is a store or an exported log, got"):
         Bandit(make("ucb1"), arms=["a"]).learn([("a", 1.0)], name="songs")

@@ -136,11 +136,12 @@ def test_arms_in_csv_are_what_they_were(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("", "must be a table in CSV, with the names of its columns first"),
-        ("arm,reward\njazz\n", r"row 0 \(from 0\) of .* must have 2 values, got 1"),
-        ("arm,reward\njazz,\n", r"row 0 \(from 0\), column 'reward': reward must be a finite number, got ''"),
-        ("arm,reward\njazz,1\njazz,nan\n", r"row 1 \(from 0\), column 'reward': reward must be a finite number .*got nan"),
+        ("arm,reward\njazz\n", r"line 2 of .* must have 2 values, got 1"),
+        ("arm,reward\njazz,\n", r"line 2, column 'reward': reward must be a finite number, got ''"),
+        ("arm,reward\njazz,1\njazz,nan\n", r"line 3, column 'reward': reward must be a finite number .*got nan"),
+        ('arm,reward\njazz,"1,5"\n', "line 2, .* got '1,5'; write numbers with a decimal point and"),
         ("song,click\njazz,1\n", r"history must have a column 'arm', got \['song', 'click'\]"),
-        ("arm,reward\nfunk,1\n", r"row 0 \(from 0\), column 'arm': arm must be one of 'jazz', .* got 'funk'"),
+        ("arm,reward\nfunk,1\n", r"line 2, column 'arm': arm must be one of 'jazz', .* got 'funk'"),
     ],
 )
 def test_bad_tables_are_refused(text: str, words: str, tmp_path: Path) -> None:

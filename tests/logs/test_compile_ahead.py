@@ -8,28 +8,29 @@ from pathlib import Path
 import pytest
 
 import rotting
-from rotting.logs.compile_ahead import ROUNDS, compile_ahead
+from rotting.logs.compile_ahead import compile_ahead
 from rotting.logs.fit import fit
 from rotting.logs.log import Log
+from rotting.logs.stacks import FEW_ROUNDS
 
 LOG = Log({"arm": ["a", "b"] * 20, "reward": [1.0, 0.0] * 20})
 SCRIPT = """
 import rotting
 from rotting.engines.code_cache import is_cached
 from rotting.engines.game_start import loop_entry
-from rotting.logs.compile_ahead import ROUNDS, compile_ahead
+from rotting.logs.compile_ahead import compile_ahead
 from rotting.logs.fit import fit
 from rotting.logs.log import Log
-from rotting.logs.stacks import stack_entry
+from rotting.logs.stacks import FEW_ROUNDS, stack_entry
 from rotting.simulation.plan import Simulation, plan
 
 if __name__ == "__main__":
     policies = [rotting.Uniform(), rotting.UCB1(), rotting.UCB1(sigma="estimate")]
     family = fit(Log({"arm": ["a", "b"] * 20, "reward": [1.0, 0.0] * 20}), "pulls")
-    compile_ahead(policies, family, ROUNDS, progress=True)
+    compile_ahead(policies, family, FEW_ROUNDS, progress=True)
     games, _ = plan(Simulation(policies, family, runs=1, checkpoints=[])).games()
     print([is_cached(loop_entry(game).key) and is_cached(stack_entry(game.policy).key) for game in games])
-    compile_ahead(policies, family, ROUNDS, progress=True)  # there is nothing to compile
+    compile_ahead(policies, family, FEW_ROUNDS, progress=True)  # there is nothing to compile
 """
 
 
@@ -53,7 +54,7 @@ def test_little_work_is_not_compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     for name in ("NUMBA_DISABLE_JIT", "ROTTING_COMPILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    compile_ahead([rotting.UCB1()], fit(LOG, "pulls"), ROUNDS - 1, progress=None)
+    compile_ahead([rotting.UCB1()], fit(LOG, "pulls"), FEW_ROUNDS - 1, progress=None)
     assert not list(tmp_path.iterdir())
 
 
@@ -61,5 +62,5 @@ def test_nothing_is_compiled_in_the_mode_never(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
     monkeypatch.setenv("ROTTING_COMPILE", "never")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    compile_ahead([rotting.UCB1()], fit(LOG, "pulls"), ROUNDS, progress=None)
+    compile_ahead([rotting.UCB1()], fit(LOG, "pulls"), FEW_ROUNDS, progress=None)
     assert not list(tmp_path.iterdir())

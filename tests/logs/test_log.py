@@ -74,6 +74,13 @@ def test_rows_are_sorted_by_date(times: Any) -> None:
     assert (log.reordered, log.has_dates) == (1, True)
 
 
+def test_the_description_says_that_rows_were_sorted() -> None:
+    columns = {"arm": list("abab"), "reward": [1, 0, 1, 0], "t": [1, 4, 2, 3]}
+    sentence = "Order: 2 of 4 rows had an earlier time than a row above them, so all rows were sorted by time."
+    assert sentence in str(Log(columns, time="t").describe())
+    assert "Order:" not in str(Log(columns).describe())
+
+
 def test_rows_of_one_time_stay_in_their_order() -> None:
     log = Log({"arm": list("abc"), "reward": [1, 2, 3], "t": [5, 5, 5]}, time="t")
     assert (log.reward.tolist(), log.reordered) == ([1.0, 2.0, 3.0], 0)
@@ -99,15 +106,17 @@ COLUMNS: dict[str, Any] = {"arm": ["a", "b"], "reward": [1.0, 0.0]}
         ({}, {"arm": "amr"}, "arm must be the name of a column, got 'amr'; did you mean 'arm'?"),
         ({}, {"reward": 3}, "reward must be the name of a column, got 3"),
         ({}, {"unit": "x"}, "unit must be the name of a column, got 'x'; the columns are 'arm', 'reward'"),
-        ({"arm": ["a", math.nan]}, {}, "row 1 (from 0), column 'arm': arm must not be missing, got nan"),
-        ({"arm": ["a", ""]}, {}, "row 1 (from 0), column 'arm': arm must not be missing, got ''"),
+        ({"arm": ["a", math.nan]}, {}, "row 1 (counting from 0), column 'arm': arm must not be missing, got nan"),
+        ({"arm": ["a", ""]}, {}, "row 1 (counting from 0), column 'arm': arm must not be missing, got ''"),
         (
             {"arm": ["a", ["b"]]},
             {},
-            "row 1 (from 0), column 'arm': arm must be a string, a number or a tuple of these, got ['b']",
+            "row 1 (counting from 0), column 'arm': arm must be a string, a number or a tuple of these, got ['b']",
         ),
-        ({"reward": [1, "x"]}, {}, "row 1 (from 0), column 'reward': reward must be a finite number, got 'x'"),
-        ({"reward": [math.inf, 1]}, {}, "row 0 (from 0), column 'reward': reward must be a finite number, got inf"),
+        ({"reward": [1, "x"]}, {}, "row 1 (counting from 0), column 'reward': reward must be a finite number, got 'x'"),
+        ({"reward": ["0.5", "-1,5"]}, {}, "must be a finite number, got '-1,5'; write numbers with a decimal point and"),
+        ({"reward": [math.inf, 1]}, {}, "row 0 (counting from 0), column 'reward': reward must be a finite number, got inf"),
+        ({"reward": [1, -1e200]}, {}, "column 'reward': reward must be at most 1e+100 in size, got -1e+200"),
         ({"reward": [1.0]}, {}, "columns must have the same length, got 1 in 'reward', 2 in 'arm'"),
         ({"p": [0.5]}, {"propensity": "p"}, "columns must have the same length, got 2 in 'reward', 1 in 'p'"),
         ({"can": [["a"]]}, {"available": "can"}, "columns must have the same length, got 2 in 'reward', 1 in 'can'"),
@@ -116,27 +125,50 @@ COLUMNS: dict[str, Any] = {"arm": ["a", "b"], "reward": [1.0, 0.0]}
             {"time": "t"},
             "column 't': t must be a date such as 2026-05-01 12:30, or a number, got 'soon'",
         ),
-        ({"t": [1.0, None]}, {"time": "t"}, "row 1 (from 0), column 't': t must be known in every row, got None"),
+        ({"t": [1.0, None]}, {"time": "t"}, "row 1 (counting from 0), column 't': t must be known in every row, got None"),
         ({"p": [0.5, 0.0]}, {"propensity": "p"}, "column 'p': p must be a probability above 0, at most 1, got 0.0"),
         ({"p": [0.5, 1.5]}, {"propensity": "p"}, "column 'p': p must be a probability above 0, at most 1, got 1.5"),
         (
             {"id": [7, 7]},
             {"decision": "id"},
-            "row 1 (from 0), column 'id': id must be different in every row: a decision has one reward, got 7",
+            "row 1 (counting from 0), column 'id': id must be different in every row: a decision has one reward, got 7",
         ),
         (
             {"can": [["a"], ["a"]]},
             {"available": "can"},
-            "row 1 (from 0), column 'arm': arm must be among the available arms, got 'b'",
+            "row 1 (counting from 0), column 'arm': arm must be among the available arms, got 'b'",
         ),
-        ({"can": ["x", "y"]}, {"available": "can"}, "row 0 (from 0), column 'can': can must be a list of arms"),
-        ({"can": ["[[1]]", "[]"]}, {"available": "can"}, "row 0 (from 0), column 'can': can must be a list of arms"),
+        ({"can": ["x", "y"]}, {"available": "can"}, "row 0 (counting from 0), column 'can': can must be a list of arms"),
+        (
+            {"can": ["[[1]]", "[]"]},
+            {"available": "can"},
+            "row 0 (counting from 0), column 'can': can must be a list of arms",
+        ),
     ],
 )
 def test_what_cannot_be_right_is_refused_with_its_row(changes: dict[str, Any], arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError) as caught:
         Log({**COLUMNS, **changes}, **arguments)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("high", "line 6, column 'reward': reward must be a finite number, got 'high'"),
+        ("3,5", "line 6 of log.csv must have 3 values, got 4"),
+    ],
+)
+def test_errors_name_the_line_of_a_csv_file(
+    newline: str, cell: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = f'arm,"two\nlines",reward\na,"two\nlines",1\nb,,0\na,"two\nlines",{cell}\nb,,{cell}\n'
+    Path("log.csv").write_bytes(text.replace("\n", newline).encode())
+    with pytest.raises(InvalidValueError) as caught:
+        Log("log.csv")
+    assert str(caught.value) == message
 
 
 def test_arms_of_a_store_may_be_called_as_missing_values_are(tmp_path: Path) -> None:
@@ -158,6 +190,15 @@ def test_an_empty_log_and_a_missing_file_are_refused(tmp_path: Path) -> None:
         Log(tmp_path / "none.csv")
     with pytest.raises(InvalidTypeError):
         Log(3)
+
+
+def test_errors_speak_of_data_and_not_of_the_history_of_a_bandit(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").touch()
+    wrong: list[tuple[Any, str | None]] = [(3, None), (tmp_path / "empty.csv", None), (ROWS, "songs"), (b"a", None)]
+    for data, name in wrong:
+        with pytest.raises(InvalidArgumentError) as caught:
+            Log(data, name=name)
+        assert "history" not in str(caught.value)
 
 
 def test_arrays_of_a_log_are_read_only() -> None:

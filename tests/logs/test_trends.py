@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rotting
+from rotting.common.rules import LARGEST
 from rotting.logs.log import Log
 from rotting.logs.trends import FEWEST_REWARDS, GRID, arm_trends, grid_up_to
 
@@ -25,6 +26,12 @@ def test_each_verdict_is_given() -> None:
     found = verdicts(4_000, worn=(1.0, 0.4), fresh=(1.0, 1.0), better=(0.5, 1.0))
     assert found == {"worn": "wears out", "fresh": "steady", "better": "rises"}
     assert verdicts(60, worn=(1.0, 0.6)) == {"worn": "too few"}
+
+
+def test_the_largest_rewards_are_judged_like_others() -> None:
+    curves = [(arm, mean) for k in range(200) for arm, mean in (("worn", 200 - k), ("fresh", 100 + k % 2))]
+    plain, large = (arm_trends(Log([(arm, scale * mean) for arm, mean in curves])) for scale in (1.0, LARGEST / 200))
+    assert [each.verdict for each in plain] == ["wears out", "steady"] == [each.verdict for each in large]
 
 
 def test_an_arm_with_few_pulls_has_no_numbers() -> None:

@@ -93,10 +93,13 @@ result = rotting.simulate(policies, family, runs=40, seed=0)
 print(result.table())
 
 # %%
+# UCB1 does worse than choosing at random. It averages all rewards of an ad, so an ad that sold well while it was new keeps a
+# high average, and UCB1 goes on showing it after it has worn out. RAW-UCB also looks at the last few rewards of each ad.
+#
 # Which policy to take
 # --------------------
-# ``advise`` does this under every reading that the log allows, and compares the policies with the choices of the log itself. It
-# recommends a policy only if the interval of its gain begins at 1 % or more under each of these readings.
+# ``advise`` plays such problems under every reading that the log allows, and compares the policies with the choices of the log
+# itself. It recommends a policy only if the interval of its gain begins at 1 % or more under each of these readings.
 
 advice = rotting.advise(log, policies, runs=40)
 print(advice.table())

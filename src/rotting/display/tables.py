@@ -70,7 +70,8 @@ class FormattedTable:
         return (*self.notes, *([f"{NO_INTERVAL} No 95 % interval: {'; '.join(reasons)}."] if reasons else []))
 
     def _cells(self) -> list[list[str]]:
-        return [[column.write(row) for column in self.columns] for row in self.rows]
+        # The name of an arm may have several lines, which would break a table as text and in Markdown.
+        return [[" ".join(column.write(row).splitlines()) for column in self.columns] for row in self.rows]
 
     def __str__(self) -> str:
         grid = [[column.head for column in self.columns], *self._cells()]

@@ -12,12 +12,11 @@ from rotting.engines.background_compiler import Job, cancel, submit
 from rotting.engines.code_cache import is_cached
 from rotting.engines.entry_points import EntryPoint
 from rotting.engines.task import Game, Setting, Task
-from rotting.engines.tiers import CompileMode, pickled, resolve_mode
+from rotting.engines.tiers import COMPILE_SECONDS, CompileMode, pickled, resolve_mode
 from rotting.kernels.readable_errors import is_library_code
 from rotting.policy import Policy
 
 Loop = Callable[..., None]
-_COMPILE_SECONDS = 5.0  # about what compiling a game takes; a game that would end sooner is not compiled
 _UNSEEN_ROUNDS = 1 << 14  # the most rounds played since a game's last report
 
 
@@ -150,7 +149,7 @@ class GameStart:
                 self._stay_interpreted()
             return self._job.outcome in {"done", "failed"}
         per_round = seconds / (done + min(_UNSEEN_ROUNDS, task.game.setting.horizon))  # at least
-        if per_round * (max(self._left, task.rounds) - done) > _COMPILE_SECONDS:
+        if per_round * (max(self._left, task.rounds) - done) > COMPILE_SECONDS:
             assert self._work is not None, "only a game that begins interpreted gets here"
             self._job = submit(self._work)
             self._bar.status = self._status

@@ -13,7 +13,9 @@ from rotting.kernels.binding import allocates_nothing, bind
 from rotting.kernels.exact_sums import add, difference
 from rotting.kernels.readable_errors import is_library_code
 
-_FEW = 100_000  # means to look up, at most, without the compiler: some tenths of a second
+# Looking up so few means interpreted takes some tenths of a second, less than importing Numba and loading cached machine code.
+# So it depends neither on the cache nor on `COMPILE_SECONDS` whether they are looked up interpreted.
+_FEW_MEANS = 100_000
 
 
 @allocates_nothing
@@ -56,7 +58,7 @@ def play_greedily(
     """
     collected = np.zeros((runs, checkpoints.size))
     play: Any = bind(collect_runs, parts)
-    mode, few = resolve_mode(compile), runs * int(checkpoints[-1]) * n_arms <= _FEW
+    mode, few = resolve_mode(compile), runs * int(checkpoints[-1]) * n_arms <= _FEW_MEANS
     if mode == "now" or not (few or mode == "never") or not is_library_code(play):
         from rotting.engines.compile import compiled  # noqa: PLC0415 - imports Numba
 

@@ -24,6 +24,8 @@ from rotting.engines.entry_points import EntryPoint, interpreted
 
 CompileMode = Literal["auto", "now", "never"]
 MODES: tuple[CompileMode, ...] = get_args(CompileMode)
+COMPILE_SECONDS = 5.0
+"""About how long compiling the loop of a game takes; with "auto", games that end sooner interpreted are not compiled."""
 
 
 def resolve_mode(compile: object) -> CompileMode:

@@ -300,7 +300,8 @@ class Bandit(ArmChanges[Arm]):
             history: the oldest reward first: a data frame of pandas or Polars, or a mapping, with the columns `arm` and
                 `reward`; pairs of an arm and a reward, or triples with a propensity; the path of a `.csv` or `.parquet` file
                 with these columns or exported by `rotting log`; or the path of a store, whose rewards are learned in the order
-                of their decisions, except for those of forgotten arms. Errors count rows from 0.
+                of their decisions, except for those of forgotten arms. Errors name the line of a CSV file, or the row of
+                another table, counting from 0.
             unknown: what to do with arms that the bandit does not have: "refuse" the history, "add" them in the order in
                 which they appear, or "skip" their rows.
             name: the name of the bandit in a log; it may be left out if there is only one.

@@ -76,7 +76,10 @@ class BanditView(Generic[Arm]):
         return self._state.learner.is_compiled and self._state.pending.is_compiled
 
     def __repr__(self) -> str:
-        return f"Bandit({self.policy!r}, arms={list(self.arms)!r}, rounds={self.rounds})"
+        state = self._state
+        window = "" if state.window is None else f", reward_window={state.window.seconds!r}"
+        probe = "" if state.probe is None else f", probe={state.probe.share!r}"
+        return f"Bandit({self.policy!r}, arms={list(self.arms)!r}{window}{probe}, rounds={self.rounds})"
 
     def _warn(self) -> None:
         """Issue the warnings of the state. The lock must be released, since Python may turn a warning into an exception."""

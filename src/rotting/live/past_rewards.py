@@ -11,7 +11,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import PROPENSITY
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.live.arms import Arms, check_arm
-from rotting.live.reward_files import EXPORTED, Columns, FileContent, arms_in_text, exported_rewards, read_file
+from rotting.live.reward_files import EXPORTED, Columns, FileContent, arms_in_text, exported_rewards, read_file, row_text
 from rotting.policy import Policy
 
 UnknownArms = Literal["refuse", "add", "skip"]
@@ -33,20 +33,15 @@ _PROPENSITIES = NumberRule(lambda value: PROPENSITY.check("propensity", value), 
 class History(NamedTuple):
     """Rewards in their order."""
 
+    table: FileContent  # what they were read from
     arms: list[Any]  # each once
     which: Ints  # [row] the position of its arm in `arms`
     rewards: Floats  # [row]
     propensities: Floats | None  # [row]
-    is_text: bool  # whether arms are text that may stand for other values, as in CSV
 
     def where_first(self, k: int) -> str:
         """Return where arm number k appears first, for an error message."""
-        return place(int(np.flatnonzero(self.which == k)[0]), "arm")
-
-
-def place(row: int, column: str) -> str:
-    """Return where a value stands, for an error message."""
-    return f"row {row} (from 0), column {column!r}"
+        return self.table.place(int(np.flatnonzero(self.which == k)[0]), "arm")
 
 
 def read(history: object, name: str | None, rule: NumberRule, dividing: Policy | None) -> History:
@@ -58,14 +53,15 @@ def read(history: object, name: str | None, rule: NumberRule, dividing: Policy |
         rule: the rule for rewards.
         dividing: the policy if it divides rewards by propensities, otherwise None.
     """
-    columns, is_text, _ = read_columns(history, name)
+    table = read_columns(history, name)
+    columns = table.columns
     wanted = ["arm", "reward", *(["propensity"] if dividing else [])]
     if missing := [each for each in wanted if each not in columns]:
         why = f", since {dividing!r} divides each reward by its propensity" if missing == ["propensity"] else ""
         raise InvalidValueError("history", f"have a column {missing[0]!r}{why}", list(columns))
     arms = to_list("arm", columns["arm"])
-    rewards = _numbers("reward", columns["reward"], rule, is_text)
-    propensities = _numbers("propensity", columns["propensity"], _PROPENSITIES, is_text) if dividing else None
+    rewards = _numbers(table, "reward", rule)
+    propensities = _numbers(table, "propensity", _PROPENSITIES) if dividing else None
     for column, values in (("reward", rewards), ("propensity", propensities)):
         if values is not None and values.size != len(arms):
             got = f"{len(arms)} in 'arm', {values.size} in {column!r}"
@@ -76,8 +72,8 @@ def read(history: object, name: str | None, rule: NumberRule, dividing: Policy |
     except TypeError:  # an arm is not hashable
         row = next(k for k, arm in enumerate(arms) if not _is_hashable(arm))
         kinds = "a string, a number, None or a tuple of these"
-        raise InvalidTypeError("arm", f"be {kinds}", arms[row], where=place(row, "arm")) from None
-    return History(list(numbers), which, rewards, propensities, is_text)
+        raise InvalidTypeError("arm", f"be {kinds}", arms[row], where=table.place(row, "arm")) from None
+    return History(table, list(numbers), which, rewards, propensities)
 
 
 def _is_hashable(value: object) -> bool:
@@ -107,7 +103,7 @@ def read_columns(history: object, name: str | None, keep_missing: bool = False) 
         exported = {key: to_list(key, values) for key, values in found.columns.items()}
         return FileContent(exported_rewards(exported, name, keep_missing), True, True)
     if name is not None:
-        raise InvalidValueError("name", "be left out for a history that is not a log", name)
+        raise InvalidValueError("name", "be left out, unless the data is a store or an exported log", name)
     return found
 
 
@@ -131,7 +127,7 @@ def _columns_of_rows(history: Any) -> Columns:
     for k, row in enumerate(rows):
         if not isinstance(row, _ROWS) or len(row) != width:
             form = "an arm and a reward" if width == 2 else "an arm, a reward and a propensity"
-            raise InvalidTypeError(f"row {k} (from 0)", f"be {form}", row)
+            raise InvalidTypeError(row_text(k), f"be {form}", row)
     return {each: [row[k] for row in rows] for k, each in enumerate(names[:width])}
 
 
@@ -146,8 +142,23 @@ def to_list(name: str, column: Any) -> Sequence[Any]:
     return column if isinstance(column, list | tuple) else list(column)
 
 
-def _numbers(name: str, column: Any, rule: NumberRule, is_text: bool) -> Floats:
+def comma_hint(value: object) -> str:
+    """Return a hint for the error about a number with a comma, which may separate decimals or thousands; "" for other values.
+
+    Example:
+        >>> comma_hint("1,5"), comma_hint("one")
+        ('; write numbers with a decimal point and without commas, such as 1.5', '')
+    """
+    if isinstance(value, str) and "," in value:
+        with suppress(ValueError):
+            float(value.replace(",", ""))
+            return "; write numbers with a decimal point and without commas, such as 1.5"
+    return ""
+
+
+def _numbers(table: FileContent, name: str, rule: NumberRule) -> Floats:
     """Return a column of numbers, or raise an error for the first value that is not valid."""
+    column = table.columns[name]
     array = column.to_numpy() if hasattr(column, "to_numpy") else column
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
         values = to_list(name, array)
@@ -156,22 +167,22 @@ def _numbers(name: str, column: Any, rule: NumberRule, is_text: bool) -> Floats:
         except OverflowError:  # a whole number beyond all floats
             array = None
         if array is None:  # check value by value, which is slower
-            return np.array([_number(name, k, each, rule, is_text) for k, each in enumerate(values)], np.float64)
+            return np.array([_number(table, name, k, each, rule) for k, each in enumerate(values)], np.float64)
     numbers: Floats = array.astype(np.float64)
     wrong = np.flatnonzero(~((numbers >= rule.low) & (numbers <= rule.high)))
     if wrong.size:
-        _number(name, int(wrong[0]), array[wrong[0]].item(), rule, is_text)
+        _number(table, name, int(wrong[0]), array[wrong[0]].item(), rule)
     return numbers
 
 
-def _number(name: str, row: int, value: object, rule: NumberRule, is_text: bool) -> float:
-    if is_text and isinstance(value, str):
+def _number(table: FileContent, name: str, row: int, value: object, rule: NumberRule) -> float:
+    if table.is_text and isinstance(value, str):
         with suppress(ValueError):
             value = float(value)
     try:
         return rule.check(value)
     except InvalidArgumentError as error:
-        raise error.replace(where=place(row, name)) from None
+        raise error.replace(hint=error.hint + comma_hint(value), where=table.place(row, name)) from None
 
 
 def match_arms(history: History, arms: Arms, unknown: UnknownArms) -> tuple[History, list[Any]]:
@@ -179,7 +190,7 @@ def match_arms(history: History, arms: Arms, unknown: UnknownArms) -> tuple[Hist
     if unknown not in get_args(UnknownArms):
         raise InvalidValueError("unknown", "be 'refuse', 'add' or 'skip'", unknown)
     named: list[Any] = history.arms
-    if history.is_text:
+    if history.table.is_text:  # an arm may be the text of another value
         by_text = arms_in_text([*arms.active, *arms.retired])
         named = [by_text.get(each, each) if isinstance(each, str) else each for each in named]
     new = [k for k, arm in enumerate(named) if arm not in arms.active and arm not in arms.retired]
@@ -192,7 +203,7 @@ def match_arms(history: History, arms: Arms, unknown: UnknownArms) -> tuple[Hist
         kept = ~np.isin(history.which, new)
         used, which = np.unique(history.which[kept], return_inverse=True)
         propensities = None if history.propensities is None else history.propensities[kept]
-        return History([named[k] for k in used], which, history.rewards[kept], propensities, history.is_text), []
+        return History(history.table, [named[k] for k in used], which, history.rewards[kept], propensities), []
     for k in new:
         try:
             check_arm(named[k])

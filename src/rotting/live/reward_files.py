@@ -123,6 +123,28 @@ class FileContent(NamedTuple):
     is_text: bool  # whether all values are text, as in CSV
     is_log: bool  # whether they are the rewards of one bandit in a store or an exported log
 
+    def place(self, row: int, column: str) -> str:
+        """Return where a value stands, for an error message: the line of a CSV file, or the row of another table."""
+        if not self.is_text or self.is_log:
+            return f"{row_text(row)}, column {column!r}"
+        above = chain(self.columns, *(values[:row] for values in self.columns.values()))
+        return f"line {_line_of(row, above)}, column {column!r}"
+
+
+def row_text(row: int) -> str:
+    """Return the number of a row, for an error message.
+
+    Example:
+        >>> row_text(3)
+        'row 3 (counting from 0)'
+    """
+    return f"row {row} (counting from 0)"
+
+
+def _line_of(row: int, above: Iterable[str]) -> int:
+    """Return the line of a CSV file on which a row begins, given all texts above it: quoted texts may have several lines."""
+    return row + 2 + sum(text.count("\n") + text.count("\r") - text.count("\r\n") for text in above)
+
 
 def _csv_columns(path: Path) -> Columns:
     with path.open(encoding="utf-8-sig", newline="") as file:
@@ -132,7 +154,8 @@ def _csv_columns(path: Path) -> Columns:
             raise InvalidValueError("history", "be a table in CSV, with the names of its columns first", path) from error
     for k, row in enumerate(rows):
         if len(row) != len(names):
-            raise InvalidValueError(f"row {k} (from 0) of {path}", f"have {len(names)} values", len(row))
+            line = _line_of(k, chain(names, *rows[:k]))
+            raise InvalidValueError(f"line {line} of {path}", f"have {len(names)} values", len(row))
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 

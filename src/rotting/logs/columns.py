@@ -2,20 +2,47 @@
 
 import json
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import cached_property
 from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import FINITE, PROPENSITY, Rule, suggest
+from rotting.common.rules import FINITE, LARGEST, PROPENSITY, Rule, suggest
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
-from rotting.live.past_rewards import place, to_list
+from rotting.live.past_rewards import comma_hint, to_list
+from rotting.live.reward_files import FileContent
 
 _TRUTHS = {"true": 1.0, "false": 0.0}
 _MISSING_WORDS = frozenset({"", "nan", "na", "null", "none"})
 _TIME = "be a date such as 2026-05-01 12:30, or a number"
+
+
+@dataclass(frozen=True, eq=False)
+class NamedColumn:
+    """A column of a table, by its name."""
+
+    table: FileContent
+    name: str
+
+    @cached_property
+    def values(self) -> Sequence[Any]:
+        """The values as Python values."""
+        return to_list(self.name, self.table.columns[self.name])
+
+    @property
+    def array(self) -> Any:
+        """The values as an array, which is empty if the column is none."""
+        column = self.table.columns[self.name]
+        array = column.to_numpy() if hasattr(column, "to_numpy") else column
+        return array if isinstance(array, np.ndarray) else np.zeros(0, object)
+
+    def place(self, row: int) -> str:
+        """Return where a value stands, for an error message."""
+        return self.table.place(row, self.name)
 
 
 class Labels(NamedTuple):
@@ -25,14 +52,14 @@ class Labels(NamedTuple):
     which: Ints  # [row] the position in `names`
 
 
-def select(columns: Mapping[str, Any], parameter: str, column: object) -> Any:
+def select(table: FileContent, parameter: str, name: object) -> NamedColumn:
     """Return a column by its name; `parameter` is the argument that named it."""
-    if not isinstance(column, str):
-        raise InvalidTypeError(parameter, "be the name of a column", column)
-    if column not in columns:
-        hint = suggest(column, columns) or f"; the columns are {', '.join(map(repr, columns))}"
-        raise InvalidValueError(parameter, "be the name of a column", column, hint=hint)
-    return columns[column]
+    if not isinstance(name, str):
+        raise InvalidTypeError(parameter, "be the name of a column", name)
+    if name not in table.columns:
+        hint = suggest(name, table.columns) or f"; the columns are {', '.join(map(repr, table.columns))}"
+        raise InvalidValueError(parameter, "be the name of a column", name, hint=hint)
+    return NamedColumn(table, name)
 
 
 def is_missing(value: object) -> bool:
@@ -47,60 +74,72 @@ def is_missing(value: object) -> bool:
     return value is None or value != value  # noqa: PLR0124 - only NaN and NaT differ from themselves
 
 
-def labels(column: Any, name: str, may_look_missing: bool = False) -> Labels:
+def labels(column: NamedColumn, may_look_missing: bool = False) -> Labels:
     """Return a column of arms, units or decisions, none of which may be missing.
 
     The arms of a bandit's own log are all known, even if an arm is called None or "NA" (`may_look_missing`).
     """
-    values = to_list(name, column)
+    values, name = column.values, column.name
     numbers: dict[Any, int] = {}
     try:
         which = np.fromiter((numbers.setdefault(each, len(numbers)) for each in values), np.int64, len(values))
     except TypeError:  # a value cannot be hashed
         row = next(k for k, each in enumerate(values) if not isinstance(each, Hashable))
-        raise InvalidTypeError(name, "be a string, a number or a tuple of these", values[row], where=place(row, name)) from None
+        kinds = "a string, a number or a tuple of these"
+        raise InvalidTypeError(name, f"be {kinds}", values[row], where=column.place(row)) from None
     for value, number in numbers.items():
         if not may_look_missing and is_missing(value):
             row = int(np.flatnonzero(which == number)[0])
-            raise InvalidValueError(name, "not be missing", value, where=place(row, name))
+            raise InvalidValueError(name, "not be missing", value, where=column.place(row))
     return Labels(tuple(numbers), which)
 
 
-def rewards(column: Any, name: str) -> Floats:
-    """Return a column of rewards: numbers or truth values; NaN stands for a missing reward."""
-    return _checked(column, name, FINITE)
+def rewards(column: NamedColumn) -> Floats:
+    """Return a column of rewards: numbers or truth values; NaN stands for a missing reward.
+
+    The variance of larger rewards than a bandit accepts would overflow.
+    """
+    numbers = _checked(column, FINITE)
+    too_large = np.flatnonzero(np.abs(numbers) > LARGEST)
+    if too_large.size:
+        row = int(too_large[0])
+        raise InvalidValueError(column.name, f"be at most {LARGEST:g} in size", column.values[row], where=column.place(row))
+    return numbers
 
 
-def propensities(column: Any, name: str) -> Floats:
+def propensities(column: NamedColumn) -> Floats:
     """Return a column of probabilities; NaN stands for a missing one."""
-    return _checked(column, name, PROPENSITY)
+    return _checked(column, PROPENSITY)
 
 
-def times(column: Any, name: str) -> tuple[Floats, bool]:
+def times(column: NamedColumn) -> tuple[Floats, bool]:
     """Return a column of times as numbers, in seconds if they are dates, and whether they are dates. None may be missing."""
-    array = _array(column)
+    array = column.array
     if array.dtype.kind == "M":
         moments, dated = array.astype("datetime64[us]").astype(np.int64) / 1e6, True
         moments[np.isnat(array)] = math.nan
     elif array.dtype.kind in "fiu":
         moments, dated = array.astype(np.float64), False
     else:
-        values = to_list(name, column)
-        dated = any(isinstance(each, date) or (isinstance(each, str) and not _is_number(each)) for each in values[:1])
-        read: Callable[[object], float] = _moment if dated else _number
-        moments = _each(values, name, read, _TIME)
+        first = column.values[:1]
+        dated = any(isinstance(each, date) or (isinstance(each, str) and not _is_number(each)) for each in first)
+        moments = _each(column, _moment if dated else _number, _TIME)
     wrong = np.flatnonzero(~np.isfinite(moments))
     if wrong.size:
         row = int(wrong[0])
-        raise InvalidValueError(name, "be known in every row", to_list(name, column)[row], where=place(row, name))
+        raise InvalidValueError(column.name, "be known in every row", column.values[row], where=column.place(row))
     return moments, dated
 
 
-def available(column: Any, name: str) -> list[frozenset[Hashable]]:
+def available(column: NamedColumn) -> list[frozenset[Hashable]]:
     """Return a column of lists of arms; in text, a list is written in JSON. Rows with the same text share one set."""
+    return _lists(column, column.values)
+
+
+def _lists(column: NamedColumn, values: Sequence[Any]) -> list[frozenset[Hashable]]:
     found = []
     texts: dict[str, frozenset[Hashable]] = {}
-    for row, value in enumerate(to_list(name, column)):
+    for row, value in enumerate(values):
         if isinstance(value, str) and value in texts:
             found.append(texts[value])
             continue
@@ -113,20 +152,21 @@ def available(column: Any, name: str) -> list[frozenset[Hashable]]:
         if not isinstance(listed, Sequence | set | frozenset | np.ndarray) or isinstance(listed, str):
             listed = None
         if listed is None or not all(isinstance(each, Hashable) for each in listed):
-            raise InvalidTypeError(name, 'be a list of arms, in text such as ["a", "b"]', value, where=place(row, name))
+            rule = 'be a list of arms, in text such as ["a", "b"]'
+            raise InvalidTypeError(column.name, rule, value, where=column.place(row))
         found.append(frozenset(listed))
         if isinstance(value, str):
             texts[value] = found[-1]
     return found
 
 
-def paused(column: Any, name: str, arms: Sequence[Hashable]) -> list[frozenset[int]]:
+def paused(column: NamedColumn, arms: Sequence[Hashable]) -> list[frozenset[int]]:
     """Return a column of lists of arms as positions in `arms`. An empty value is an empty list; other arms are left out.
 
     In an exported log, arms may be text while the lists have their values: the text of "7" is '"7"', if 7 is an arm, too.
     """
     places: dict[Hashable, int] = {arm: k for k, arm in enumerate(arms)}
-    lists = available([[] if _is_empty(value) else value for value in to_list(name, column)], name)
+    lists = _lists(column, [[] if _is_empty(value) else value for value in column.values])
     text = {arm: places.get(json.dumps(arm, ensure_ascii=False), places.get(arm)) for arm in frozenset().union(*lists)}
     return [frozenset(place for arm in each if (place := text[arm]) is not None) for each in lists]
 
@@ -135,29 +175,25 @@ def _is_empty(value: object) -> bool:
     return value is None or (isinstance(value, str) and not value) or (isinstance(value, float) and math.isnan(value))
 
 
-def _array(column: Any) -> Any:
-    array = column.to_numpy() if hasattr(column, "to_numpy") else column
-    return array if isinstance(array, np.ndarray) else np.zeros(0, object)
-
-
-def _checked(column: Any, name: str, rule: Rule) -> Floats:
+def _checked(column: NamedColumn, rule: Rule) -> Floats:
     """Return a column of numbers, each of which is missing or obeys a rule."""
-    array = _array(column)
+    array = column.array
     if array.dtype.kind in "fiub":
         numbers: Floats = array.astype(np.float64)
     else:
-        numbers = _each(to_list(name, column), name, _number, f"be {rule.text}")
+        numbers = _each(column, _number, f"be {rule.text}")
     valid = np.isnan(numbers) | (np.isfinite(numbers) & (numbers >= rule.low) & (numbers <= rule.high))
     if rule.open_low:
         valid &= numbers != rule.low
     if not valid.all():
         row = int(np.flatnonzero(~valid)[0])
-        raise InvalidValueError(name, f"be {rule.text}", to_list(name, column)[row], where=place(row, name))
+        raise InvalidValueError(column.name, f"be {rule.text}", column.values[row], where=column.place(row))
     return numbers
 
 
-def _each(values: Sequence[Any], name: str, read: Callable[[object], float], rule: str) -> Floats:
+def _each(column: NamedColumn, read: Callable[[object], float], rule: str) -> Floats:
     """Return the number that each value stands for, NaN if it is missing."""
+    values = column.values
     if read is _number:
         try:  # much faster than one by one, also for text
             return np.array(values, np.float64)
@@ -168,7 +204,7 @@ def _each(values: Sequence[Any], name: str, read: Callable[[object], float], rul
         try:
             numbers[row] = math.nan if is_missing(value) else read(value)
         except (TypeError, ValueError, InvalidArgumentError):
-            raise InvalidValueError(name, rule, value, where=place(row, name)) from None
+            raise InvalidValueError(column.name, rule, value, hint=comma_hint(value), where=column.place(row)) from None
     return numbers
 
 

@@ -16,12 +16,9 @@ from rotting.engines.code_cache import is_cached
 from rotting.engines.game_start import loop_entry
 from rotting.engines.tiers import pickled, resolve_mode
 from rotting.logs.fit import FittedFamily
-from rotting.logs.stacks import stack_entry
+from rotting.logs.stacks import FEW_ROUNDS, stack_entry
 from rotting.policy import Policy
 from rotting.simulation.plan import Simulation, plan
-
-ROUNDS = 100_000
-"""Rounds of a policy that take as long as compiling it, about: 50 us each without the compiler."""
 
 
 def compile_ahead(policies: Sequence[Policy], family: FittedFamily, rounds: int, progress: bool | None) -> None:
@@ -33,7 +30,7 @@ def compile_ahead(policies: Sequence[Policy], family: FittedFamily, rounds: int,
         rounds: the rounds that each policy will play; if they are few, nothing is compiled.
         progress: show a progress bar; None to show it on a terminal and in a notebook.
     """
-    if rounds < ROUNDS or resolve_mode("auto") != "auto":
+    if rounds < FEW_ROUNDS or resolve_mode("auto") != "auto":
         return
     games, _ = plan(Simulation(policies, family, runs=1, checkpoints=[])).games()
     missing = deque(

@@ -21,8 +21,6 @@ def describe(log: Log) -> FormattedTable:
         held.append(("units", f"{len(log.units):,}, with {_range(np.bincount(log.unit))} rows"))
     if log.has_times:
         held.append(("times", f"{_moment(log, 0)} to {_moment(log, -1)}"))
-    if log.reordered:
-        held.append(("sorted", f"{log.reordered:,} rows came before a row of an earlier time"))
     if reward.size:
         kind = "0 or 1" if np.isin(reward, (0.0, 1.0)).all() else f"{reward.min():.4g} to {reward.max():.4g}"
         held.append(("rewards", f"{kind}, mean {reward.mean():.4g}"))
@@ -39,7 +37,13 @@ def _lessons(log: Log) -> list[str]:
     """Return sentences about what can and cannot be learned."""
     known = np.bincount(log.arm[log.known], minlength=len(log.arms))
     enough = int((known >= FEWEST_REWARDS).sum())
-    found = [f"Wear of single arms: {enough} of {len(log.arms)} arms have at least {FEWEST_REWARDS} rewards."]
+    found = []
+    if log.reordered:
+        found.append(
+            f"Order: {log.reordered:,} of {len(log):,} rows had an earlier time than a row above them, so all rows were sorted "
+            "by time. If they were in the right order before, the times are wrong: correct them, or name no column of times."
+        )
+    found.append(f"Wear of single arms: {enough} of {len(log.arms)} arms have at least {FEWEST_REWARDS} rewards.")
     if len(log.units) >= FEWEST_UNITS:
         entangled = entanglement(log)
         how = "may" if entangled <= MOST_ENTANGLED else "met the arms at rates too alike to"

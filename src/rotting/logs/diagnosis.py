@@ -16,7 +16,7 @@ from rotting.errors import InvalidTypeError
 from rotting.logs import clocks
 from rotting.logs.curves import arm_figure
 from rotting.logs.log import Log
-from rotting.logs.pauses import FEWEST_PAUSES, compare_pauses, count_pauses
+from rotting.logs.pauses import FEWEST_PAUSES, PauseTest, compare_pauses
 from rotting.logs.trends import QUARTER, ArmTrend, arm_trends
 from rotting.logs.verdicts import CANNOT_TELL, Clock, Decay
 
@@ -143,9 +143,12 @@ def _common_change(log: Log) -> tuple[float, float, float]:
 
 def _clock(log: Log, arms: tuple[ArmTrend, ...], change: tuple[float, float, float], entangled: float) -> tuple[Decay, str]:
     """Return the clock along which arms wear out, and the reason."""
-    named = (_named_clock(log) if entangled <= clocks.MOST_ENTANGLED else None) or _clock_by_pauses(log)
+    named = _named_clock(log) if entangled <= clocks.MOST_ENTANGLED else None
     if named is not None:
         return named
+    pauses = None if log.paused is None else compare_pauses(log)
+    if pauses is not None and pauses.clock is not None:
+        return pauses.clock, _reason_of(pauses)
     moving = [each for each in arms if each.verdict in {"wears out", "rises"}]
     if not moving and change[1] > -NO_FALL:
         return "none", f"All arms together fell by less than {-min(change[1], 0.0):.0%} (95 % interval), and no arm changed."
@@ -153,19 +156,23 @@ def _clock(log: Log, arms: tuple[ArmTrend, ...], change: tuple[float, float, flo
         why = f"The pulls of an arm grow with time (entanglement {entangled:.2f}), so either clock explains the same rewards."
         could = f"At least {clocks.FEWEST_UNITS} units of unequal traffic could tell"
         may = "random pauses may, but need many arms that wear a lot (docs/probe.md)"
-        return CANNOT_TELL, f"{why} {could}; {may}." if log.paused is None else f"{why}{_silent_pauses(log)} {could}."
+        return CANNOT_TELL, f"{why} {could}; {may}." if pauses is None else f"{why}{_silence_of(pauses)} {could}."
     why = f"The units do not tell pulls and time apart clearly enough (entanglement {entangled:.2f})."
-    return CANNOT_TELL, why + _silent_pauses(log)
+    return CANNOT_TELL, why if pauses is None else why + _silence_of(pauses)
 
 
-def _silent_pauses(log: Log) -> str:
-    """Return a sentence about random pauses that name no clock; nothing if the log has no column of them."""
-    if log.paused is None:
-        return ""
-    pauses = count_pauses(log)
-    if pauses < FEWEST_PAUSES:
-        return f" Random pauses need to be at least {FEWEST_PAUSES} to tell, and the log has {pauses}."
-    return f" The {pauses} random pauses do not tell, either."
+def _reason_of(pauses: PauseTest) -> str:
+    """Return why random pauses name a clock."""
+    like = "went on where they had been" if pauses.clock == "pulls" else "had worn as much as without the pause"
+    why = f"{pauses.pauses} random pauses: after them, arms {like} (share of time {pauses.share_of_time:.0%})."
+    return f"{why} This assumes that arms do not recover while they are paused."
+
+
+def _silence_of(pauses: PauseTest) -> str:
+    """Return a sentence about random pauses that name no clock."""
+    if pauses.pauses < FEWEST_PAUSES:
+        return f" Random pauses need to be at least {FEWEST_PAUSES} to tell, and the log has {pauses.pauses}."
+    return f" The {pauses.pauses} random pauses do not tell, either."
 
 
 def _named_clock(log: Log) -> tuple[Clock, str] | None:
@@ -183,16 +190,6 @@ def _named_clock(log: Log) -> tuple[Clock, str] | None:
     if name == "both" and found.heterogeneity > MOST_HETEROGENEITY:
         return None
     return name, f"{REASONS[name]} (probability {'above 99 %' if chance > 0.99 else f'{chance:.0%}'})."
-
-
-def _clock_by_pauses(log: Log) -> tuple[Clock, str] | None:
-    """Return the clock that the random pauses of a log name, and the reason; None if there are none, or they name none."""
-    found = compare_pauses(log) if log.paused is not None else None
-    if found is None or found.clock is None:
-        return None
-    like = {"pulls": "went on where they had been", "time": "had worn as much as without the pause"}[found.clock]
-    why = f"{found.pauses} random pauses: after them, arms {like} (share of time {found.share_of_time:.0%})."
-    return found.clock, f"{why} This assumes that arms do not recover while they are paused."
 
 
 def _number(value: float) -> str:

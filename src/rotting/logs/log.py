@@ -9,15 +9,15 @@ from rotting.common.arrays import Ints
 from rotting.common.html_parts import block
 from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidArgumentError, InvalidValueError
-from rotting.live.past_rewards import place, read_columns
+from rotting.live.past_rewards import read_columns
 from rotting.logs import columns
 
 
 class Log:
     """Past decisions in their order: which arm was shown, and what it paid.
 
-    Rows with the same time stay in their order. If the rows are not sorted by time, they are sorted, and `reordered` counts the
-    rows that came too early in the data. A missing reward stays missing: the pull counts, its reward is not used.
+    Rows are sorted by time; those with the same time stay in their order. `reordered` counts the rows of the data that had an
+    earlier time than a row above them. A missing reward stays missing: the pull counts, its reward is not used.
 
     Args:
         data: a data frame, a mapping of columns, pairs of an arm and a reward, or the path of a file: `.csv`, `.parquet`, a
@@ -67,31 +67,34 @@ class Log:
         paused: str | None = None,
     ) -> None:
         try:
-            table, _, is_log = read_columns(data, name, keep_missing=True)
+            table = read_columns(data, name, keep_missing=True)
         except InvalidArgumentError as error:  # it names the parameter of `Bandit.learn`
             raise error.replace(field="data") if error.field == "history" else error from error
-        if is_log and "paused" in table:
+        if table.is_log and "paused" in table.columns:
             paused = paused or "paused"
-        arms = columns.labels(columns.select(table, "arm", arm), arm, may_look_missing=is_log)
-        rewards = columns.rewards(columns.select(table, "reward", reward), reward)
+        arm_column = columns.select(table, "arm", arm)
+        arms = columns.labels(arm_column, may_look_missing=table.is_log)
+        rewards = columns.rewards(columns.select(table, "reward", reward))
         if not rewards.size:
             raise InvalidValueError("data", "have at least one row", data, got="none")
         units = columns.Labels(("",), np.zeros(rewards.size, np.int64))
         if unit is not None:
-            units = columns.labels(columns.select(table, "unit", unit), unit)
+            units = columns.labels(columns.select(table, "unit", unit))
         times, dated = np.arange(rewards.size, dtype=np.float64), False
         if time is not None:
-            times, dated = columns.times(columns.select(table, "time", time), time)
+            times, dated = columns.times(columns.select(table, "time", time))
         chances = None
         if propensity is not None:
-            chances = columns.propensities(columns.select(table, "propensity", propensity), propensity)
+            chances = columns.propensities(columns.select(table, "propensity", propensity))
         choices = None
         if available is not None:
-            choices = columns.available(columns.select(table, "available", available), available)
+            choices = columns.available(columns.select(table, "available", available))
         pauses = None
         if paused is not None:
-            pauses = columns.paused(columns.select(table, "paused", paused), paused, arms.names)
-        rounds = np.array(table["round"], np.int64) if is_log and "round" in table else np.arange(1, rewards.size + 1)
+            pauses = columns.paused(columns.select(table, "paused", paused), arms.names)
+        rounds = np.arange(1, rewards.size + 1)
+        if table.is_log and "round" in table.columns:
+            rounds = np.array(table.columns["round"], np.int64)
         filled: list[tuple[str | None, Sized | None]] = [(arm, arms.which), (unit, units.which), (time, times)]
         filled += [(propensity, chances), (available, choices), (paused, pauses)]
         for column, values in filled:
@@ -99,9 +102,9 @@ class Log:
                 got = f"{rewards.size} in {reward!r}, {size} in {column!r}"
                 raise InvalidValueError("columns", "have the same length", size, got=got)
         if choices is not None:
-            _check_available(arms, choices, arm)
+            _check_available(arms, choices, arm_column)
         if decision is not None:
-            _check_decisions(columns.select(table, "decision", decision), decision)
+            _check_decisions(columns.select(table, "decision", decision))
         order = np.argsort(times, kind="stable")
         self.reordered = int((np.maximum.accumulate(times) > times).sum())
         self.arms, self.arm = arms.names, arms.which[order]
@@ -168,19 +171,15 @@ def positions(which: Ints) -> Ints:
     return found
 
 
-def _check_available(arms: columns.Labels, choices: Sequence[frozenset[Hashable]], column: str) -> None:
+def _check_available(arms: columns.Labels, choices: Sequence[frozenset[Hashable]], column: columns.NamedColumn) -> None:
     for row, (arm, possible) in enumerate(zip(arms.which, choices, strict=True)):
         if arms.names[arm] not in possible:
-            raise InvalidValueError(column, "be among the available arms", arms.names[arm], where=place(row, column))
+            raise InvalidValueError(column.name, "be among the available arms", arms.names[arm], where=column.place(row))
 
 
-def _check_decisions(column: Any, name: str) -> None:
-    ids = columns.labels(column, name)
+def _check_decisions(column: columns.NamedColumn) -> None:
+    ids = columns.labels(column)
     if len(ids.names) < ids.which.size:
         row = int(np.flatnonzero(positions(ids.which) > 0)[0])
-        raise InvalidValueError(
-            name,
-            "be different in every row: a decision has one reward",
-            ids.names[ids.which[row]],
-            where=place(row, name),
-        )
+        rule = "be different in every row: a decision has one reward"
+        raise InvalidValueError(column.name, rule, ids.names[ids.which[row]], where=column.place(row))

@@ -15,7 +15,7 @@ from rotting.common.rules import nonnegative_int
 from rotting.engines.code_cache import is_cached
 from rotting.engines.entry_points import EntryPoint, interpreted
 from rotting.engines.game import is_full, state_is_full
-from rotting.engines.tiers import resolve_mode
+from rotting.engines.tiers import COMPILE_SECONDS, resolve_mode
 from rotting.kernels.binding import bind
 from rotting.kernels.nested_state import new_state
 from rotting.kernels.policy_slots import choose, update
@@ -24,8 +24,8 @@ from rotting.live.policy_state import first_capacity, grow
 from rotting.logs.log import Log, positions
 from rotting.policy import Policy
 
-FEW_ROUNDS = 50_000
-"""Rounds that take about as long interpreted, at 60 to 200 us each, as compiling the loop."""
+FEW_ROUNDS = round(COMPILE_SECONDS / 100e-6)
+"""Rounds of a log that take about as long interpreted, at 60 to 200 us each, as compiling the loop."""
 
 
 class Stacks(NamedTuple):

@@ -1,13 +1,17 @@
 """A Bloom filter that grows: it recognises most names that were never added.
 
 Every idempotency key has to be looked up among the notes of a store. Nearly all keys are new, and the filter saves the look-up.
+
+A full part takes a share of `(1 - exp(-_PROBES / _BITS)) ** _PROBES` of all new names for known ones, one in 418. These shares
+add up: with 9,216 names two parts are full, and the filter is wrong about one new name in 209; with 600,000 names, which fill
+four parts, about one in 105.
 """
 
 from collections.abc import Iterable
 
 _FIRST = 1_024  # the number of names that the first part has room for; each later part has room for eight times as many
 _GROWTH = 8
-_BITS = 16  # per name: about one new name in 400 is taken for a known one
+_BITS = 16  # per name
 _PROBES = 4  # the number of bits that are set for each name
 _HALF = (1 << 32) - 1
 
