@@ -113,6 +113,21 @@ def test_code_from_outside_the_library_is_compiled_first(monkeypatch: pytest.Mon
     assert Bandit(Bad(), arms=[1, 2]).is_compiled
 
 
+NEVER = """
+import sys
+import rotting
+from rotting.problems.arms import Recovering
+problem = rotting.Problem([Recovering(0.8), *[Recovering(0.5)] * 5], horizon=20_000)
+rotting.simulate(rotting.UCB1(), problem, runs=1, compile="never", progress=False)
+assert "numba" not in sys.modules
+"""
+
+
+def test_with_never_the_reference_is_interpreted_too(tmp_path: Path) -> None:
+    """The greedy oracle of these arms looks up so many means that it is compiled otherwise."""
+    run(NEVER, tmp_path)
+
+
 BOTH = """
 import sys, time
 import warnings
