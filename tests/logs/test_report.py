@@ -86,6 +86,11 @@ def test_many_worn_arms_are_counted_and_the_first_are_named() -> None:
     assert headline(analysis_of(Log(rows)))[0].startswith("7 of 7 arms wear out: arm 0, arm 1, arm 2, arm 3, arm 4 and 2 more.")
 
 
+def test_a_single_worn_arm_more_is_named() -> None:
+    rows = [(f"arm {k}", 1.0 - 0.01 * n) for n in range(80) for k in range(6)]
+    assert headline(analysis_of(Log(rows)))[0].startswith("6 of 6 arms wear out: arm 0, arm 1, arm 2, arm 3, arm 4 and arm 5.")
+
+
 def test_the_sections_say_what_the_log_lacks(analysis: Analysis) -> None:
     text = text_of(analysis)
     assert list(text) == ["holds", "wear", "clock", "replay", "advice", "next"]
@@ -132,13 +137,25 @@ def test_every_arm_has_two_pictures_with_bands_the_most_pulled_first() -> None:
     (figure,) = wear.findings.figures
     assert len(figure.panels) == 2 * MOST_ARMS
     assert figure.panels[0].title == f"arm {MOST_ARMS + 2}: over its pulls"
-    assert "3 more arms have fewer pulls and no picture" in figure.caption
+    assert "arm 2, arm 1 and arm 0 have fewer pulls, or no known rewards, and no picture." in figure.caption
     assert all(curve.low is not None for panel in figure.panels for curve in panel.curves)
     assert all("95 % interval" in panel.note for panel in figure.panels[::2])
     (table,) = wear.findings.tables.values()
     pulls = [row["pulls"] for row in table.rows]
     assert len(pulls) == MOST_ARMS + 3
     assert pulls == sorted(pulls, reverse=True)
+
+
+def test_no_arm_is_left_without_a_picture_alone() -> None:
+    rows = [(f"arm {k}", float(n % 7)) for k in range(MOST_ARMS + 1) for n in range(60)]
+    (figure,) = next(each for each in sections(analysis_of(Log(rows))) if each.id == "wear").findings.figures
+    assert len(figure.panels) == 2 * (MOST_ARMS + 1)
+    assert "no picture" not in figure.caption
+
+
+def test_the_page_says_how_the_policy_is_chosen(analysis: Analysis) -> None:
+    rule = "The recommended policy is the one whose smallest gain is the largest, if that gain is at least 1 %."
+    assert text_of(analysis)["advice"].startswith(rule)
 
 
 def test_the_page_has_it_all(page: str, analysis: Analysis) -> None:
