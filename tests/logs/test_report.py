@@ -53,7 +53,6 @@ def analysis() -> Analysis:
 
 @pytest.fixture(scope="module")
 def page(analysis: Analysis, tmp_path_factory: pytest.TempPathFactory) -> str:
-    pytest.importorskip("plotly")
     folder = tmp_path_factory.mktemp("page") / "report"
     path = write_report(analysis, folder, "clicks.csv", {"Arm column": "creative"}, seed=3, seconds=1.5)
     assert [each.name for each in folder.iterdir()] == [path.name] == ["report.html"]
@@ -184,7 +183,6 @@ def test_numbers_without_an_interval_say_why(page: str) -> None:
 
 
 def test_nothing_is_overwritten(analysis: Analysis, tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
     with pytest.raises(PathExistsError):
         write_report(analysis, tmp_path, "clicks.csv")
     assert not list(tmp_path.iterdir())

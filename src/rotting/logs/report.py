@@ -95,7 +95,7 @@ def write_report(
     seed: int = 0,
     seconds: float = 0.0,
 ) -> Path:
-    """Write the page into a new folder, which appears complete or not at all. Needs the extra `rotting[report]`.
+    """Write the page into a new folder, which appears complete or not at all.
 
     Args:
         analysis: what `analyse` returned.
