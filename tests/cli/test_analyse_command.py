@@ -57,7 +57,6 @@ def test_pauses_are_read(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("_clicks")
 def test_out_writes_one_page(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("plotly")
     assert cli.main([*ANALYSE, "--out", "deep/report"]) == 0
     assert capsys.readouterr() == (f"report: {Path('deep/report/report.html')}\n", "")
     assert [path.name for path in Path("deep/report").iterdir()] == ["report.html"]

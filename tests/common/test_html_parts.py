@@ -157,6 +157,7 @@ def test_long_curves_are_thinned_and_many_are_counted() -> None:
     assert len(picture) < 40_000
     assert "and 3 more" in picture
     assert len(points(picture)) == MAX_CURVES
+    assert len(points(drawing(lines[: MAX_CURVES + 1], "x", "y"))) == MAX_CURVES + 1  # the last is not left out alone
 
 
 def test_a_flat_curve_of_one_point_is_drawn() -> None:

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotting.common.short_numbers import DIGITS, short, short_texts
+from rotting.common.short_numbers import DIGITS, short, short_texts, word_list
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 SOME = st.sampled_from([0.2**0.5, 1 / 3, 1.0, 12345.678, 1e-30])
@@ -57,3 +57,12 @@ def test_what_more_digits_do_not_tell_apart_stays_short() -> None:
         "b": "one 4",
         "c": "two 4",
     }
+
+
+def test_a_list_never_ends_with_one_more() -> None:
+    words = [f"w{k}" for k in range(9)]
+    for n in range(1, len(words) + 1):
+        text = word_list(words[:n], most=4)
+        assert "1 more" not in text
+        assert text.count("w") == (n if n <= 5 else 4)
+        assert text.endswith(f"{n - 4} more") == (n > 5)

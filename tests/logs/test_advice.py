@@ -19,13 +19,32 @@ def test_the_gain_of_a_noiseless_log_is_exact() -> None:
     earned = 79 * 1.0 + 0.25  # each arm once, then the better one
     assert best.reward == pytest.approx((earned, earned, earned))
     assert best.gain == pytest.approx((100 * (earned / 50 - 1),) * 3)
-    assert advice.reason == "Whichever way your arms wear out, UCB1, sigma=0.01 would have earned 58 to 58 % more."
+    assert advice.reason == "Whichever way your arms wear out, UCB1 would have earned 58 % more."
 
 
 def test_a_policy_no_better_than_the_log_is_not_recommended() -> None:
     advice = advise(CONSTANT, rotting.Uniform(), runs=5)
     assert advice.policy is None
     assert advice.reason.startswith("No policy is recommended: none earns at least 1 % more than the log")
+
+
+def test_policies_that_are_practically_tied_with_the_recommended_one_are_named() -> None:
+    tied = [rotting.UCB1(sigma=0.01), rotting.RAWUCB(sigma=0.01), rotting.FEWA(sigma=0.01), rotting.Uniform()]
+    advice = advise(CONSTANT, tied, runs=3)
+    assert advice.policy == tied[0]
+    end = " It is practically tied with RAW-UCB and FEWA: their smallest gains are less than 1 percentage point apart."
+    assert advice.reason.endswith(f"UCB1 would have earned 58 % more.{end}")
+    assert "tied" not in advise(CONSTANT, [tied[0], tied[-1]], runs=3).reason
+
+
+def test_sentences_name_a_policy_by_its_title_as_long_as_it_is_unique() -> None:
+    alone = advise(CONSTANT, [rotting.UCB1(sigma=0.01), rotting.Uniform()], runs=3)
+    assert alone.policy_name == "UCB1"
+    assert [row["policy"] for row in alone.table().rows[:2]] == ["UCB1, sigma=0.01", "uniform"]  # tables have the label
+    variants = advise(CONSTANT, [rotting.UCB1(sigma=0.01), rotting.UCB1(sigma=9.0), rotting.Uniform()], runs=3)
+    assert variants.policy_name == "UCB1, sigma=0.01"
+    assert "UCB1, sigma=0.01 would have earned" in variants.reason
+    assert advise(CONSTANT, rotting.Uniform(), runs=3).policy_name == ""
 
 
 @pytest.mark.parametrize("n_arms", [3, 20, 100])
@@ -64,6 +83,7 @@ def test_table_and_notebook_show_every_policy_under_every_reading() -> None:
         (policy, clock) for clock in ("pulls", "time") for policy in ("UCB1", "uniform")
     ]
     assert "The log earned 50 in 80 rounds." in str(table)
+    assert [column.head for column in table.columns[:3]] == ["policy", "if arms wear out with", "against the log"]
     assert advice.reason in advice._repr_html_()
 
 

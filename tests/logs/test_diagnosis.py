@@ -1,5 +1,6 @@
 """The diagnosis of a log: the clock that is named, and the reasons."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +91,19 @@ def test_the_table_and_the_picture_show_every_arm(tmp_path: Path) -> None:
     picture = found.plot(tmp_path / "arms.png")
     assert len(picture.axes) == 6  # over pulls and over time
     assert (tmp_path / "arms.png").stat().st_size > 10_000
+
+
+def test_the_table_begins_with_the_verdict_and_the_change_and_has_the_digits_of_its_intervals() -> None:
+    rng = np.random.default_rng(0)
+    arm = rng.integers(0, 2, 40_000)
+    rates = np.where(arm == 0, np.linspace(0.12, 0.02, arm.size), 0.0342)
+    table = diagnose(Log({"arm": arm, "reward": rng.random(arm.size) < rates})).table()
+    assert [each.head for each in table.columns] == ["arm", "verdict", "change [95 % interval]", "launch", "recent", "pulls"]
+    for row in table.rows:
+        _, _, *numbers, pulls = (column.write(row) for column in table.columns)
+        assert {len(each.partition(".")[2]) for each in re.findall(r"[\d.]+", " ".join(numbers))} == {4}
+        assert float(numbers[0].split()[0]) == pytest.approx(row["recent"] - row["launch"], abs=5e-5)
+        assert pulls == f"{row['pulls']:,}"
 
 
 def test_another_object_is_refused() -> None:

@@ -1,6 +1,7 @@
 """Replays: how far the log reaches, what was earned, and bounds to the end."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -37,6 +38,17 @@ def test_lists_have_an_entry_for_each_policy() -> None:
     assert all(each.reward <= each.high for each in found)
     table = str(found.table())
     assert all(policy.policy.label in table for policy in found)
+
+
+def test_the_table_has_no_digits_that_mean_nothing() -> None:
+    rng = np.random.default_rng(0)
+    arm = rng.integers(0, 3, 300)
+    for reward, digits in ((rng.random(300) < 0.5, {""}), (0.2 * rng.random(300), {"0"})):
+        table = replay(Log({"arm": arm, "reward": reward}), [rotting.UCB1(), rotting.Uniform()]).table()
+        written = [column.write(row) for row in table.rows for column in table.columns[3:]]
+        assert {
+            re.sub(r"\d", "0", each.partition(".")[2]) for text in written for each in re.findall(r"[\d,.]+", text)
+        } == digits
 
 
 def test_the_log_of_a_policy_replays_that_policy_to_the_end() -> None:

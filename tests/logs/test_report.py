@@ -53,7 +53,6 @@ def analysis() -> Analysis:
 
 @pytest.fixture(scope="module")
 def page(analysis: Analysis, tmp_path_factory: pytest.TempPathFactory) -> str:
-    pytest.importorskip("plotly")
     folder = tmp_path_factory.mktemp("page") / "report"
     path = write_report(analysis, folder, "clicks.csv", {"Arm column": "creative"}, seed=3, seconds=1.5)
     assert [each.name for each in folder.iterdir()] == [path.name] == ["report.html"]
@@ -84,6 +83,11 @@ def test_the_headline_of_a_log_without_wear() -> None:
 def test_many_worn_arms_are_counted_and_the_first_are_named() -> None:
     rows = [(f"arm {k}", 1.0 - 0.01 * n) for n in range(80) for k in range(7)]
     assert headline(analysis_of(Log(rows)))[0].startswith("7 of 7 arms wear out: arm 0, arm 1, arm 2, arm 3, arm 4 and 2 more.")
+
+
+def test_a_single_worn_arm_more_is_named() -> None:
+    rows = [(f"arm {k}", 1.0 - 0.01 * n) for n in range(80) for k in range(6)]
+    assert headline(analysis_of(Log(rows)))[0].startswith("6 of 6 arms wear out: arm 0, arm 1, arm 2, arm 3, arm 4 and arm 5.")
 
 
 def test_the_sections_say_what_the_log_lacks(analysis: Analysis) -> None:
@@ -132,13 +136,25 @@ def test_every_arm_has_two_pictures_with_bands_the_most_pulled_first() -> None:
     (figure,) = wear.findings.figures
     assert len(figure.panels) == 2 * MOST_ARMS
     assert figure.panels[0].title == f"arm {MOST_ARMS + 2}: over its pulls"
-    assert "3 more arms have fewer pulls and no picture" in figure.caption
+    assert "arm 2, arm 1 and arm 0 have fewer pulls, or no known rewards, and no picture." in figure.caption
     assert all(curve.low is not None for panel in figure.panels for curve in panel.curves)
     assert all("95 % interval" in panel.note for panel in figure.panels[::2])
     (table,) = wear.findings.tables.values()
     pulls = [row["pulls"] for row in table.rows]
     assert len(pulls) == MOST_ARMS + 3
     assert pulls == sorted(pulls, reverse=True)
+
+
+def test_no_arm_is_left_without_a_picture_alone() -> None:
+    rows = [(f"arm {k}", float(n % 7)) for k in range(MOST_ARMS + 1) for n in range(60)]
+    (figure,) = next(each for each in sections(analysis_of(Log(rows))) if each.id == "wear").findings.figures
+    assert len(figure.panels) == 2 * (MOST_ARMS + 1)
+    assert "no picture" not in figure.caption
+
+
+def test_the_page_says_how_the_policy_is_chosen(analysis: Analysis) -> None:
+    rule = "The recommended policy is the one whose smallest gain is the largest, if that gain is at least 1 %."
+    assert text_of(analysis)["advice"].startswith(rule)
 
 
 def test_the_page_has_it_all(page: str, analysis: Analysis) -> None:
@@ -167,7 +183,6 @@ def test_numbers_without_an_interval_say_why(page: str) -> None:
 
 
 def test_nothing_is_overwritten(analysis: Analysis, tmp_path: Path) -> None:
-    pytest.importorskip("plotly")
     with pytest.raises(PathExistsError):
         write_report(analysis, tmp_path, "clicks.csv")
     assert not list(tmp_path.iterdir())

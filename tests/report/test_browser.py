@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rotting.logs.diagnosis import Diagnosis
+from rotting.logs.log import Log
+from rotting.logs.trends import ArmTrend
+from rotting.report.model import Findings, Section
 from rotting.report.plain_page import plain_page
 from tests.helpers.browsers import CHROMIUMS, chromium, colours, overflow
 from tests.helpers.sections import ABOUT, EVIL, LABELS, sections
@@ -298,7 +302,6 @@ def test_it_prints_light_and_whole(open_page: Open) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_plain_page_fits_a_phone_in_the_light_and_in_the_dark(browser: "Browser", tmp_path: Path, scheme: str) -> None:
-    pytest.importorskip("plotly")
     path = tmp_path / "plain.html"
     path.write_text(plain_page(sections(), ABOUT, {"File": "clicks.csv"}, "The end."), "utf-8")
     with opening(browser, path) as opened:
@@ -306,6 +309,28 @@ def test_a_plain_page_fits_a_phone_in_the_light_and_in_the_dark(browser: "Browse
         assert overflow(page) == 0
         back, text = colours(page)
         assert (back < text) == (scheme == "dark")
-        assert page.evaluate(SHOWN) == AS_SHOWN
-        page.locator(f"{FIRST} .legend button", has_text="FEWA 4").click()
-        assert "FEWA 4" not in page.evaluate(SHOWN)[1]
+        for picture in page.locator("svg.drawing").all():
+            box = picture.bounding_box()
+            assert box is not None
+            assert box["width"] == pytest.approx(NARROW - 32, abs=1)
+        line = page.locator(f"{FIRST} svg.drawing").nth(1).locator(".line").last  # of UCB1, which is black on a light page
+        shown = {"light": "rgb(0, 0, 0)", "dark": "rgb(244, 244, 244)"}[scheme]
+        assert line.evaluate("each => getComputedStyle(each).stroke") == shown
+
+
+def test_a_phone_shows_the_change_of_an_arm_without_scrolling(browser: "Browser", tmp_path: Path) -> None:
+    trends = [
+        ArmTrend("banner_of_the_summer_sale", 9_001, 0.0623, 0.0037, -0.0795, -0.0376, "wears out"),
+        ArmTrend("logo", 3_555, 0.0314, 0.0169, -0.0439, 0.0149, "too few"),
+    ]
+    table = Diagnosis(Log([("logo", 1.0)]), "cannot tell", "", tuple(trends), 1.0, (0.0, 0.0, 0.0)).table()
+    path = tmp_path / "plain.html"
+    path.write_text(plain_page([Section("wear", "", "", Findings((), tables={"arms": table}))], ABOUT, {}, ""), "utf-8")
+    with opening(browser, path) as opened:
+        page = opened(390)
+        shown = page.locator(".scroll").bounding_box()
+        for row in page.locator(".scroll tbody tr").all():
+            box = row.locator("td").nth(1).bounding_box()
+            assert shown is not None
+            assert box is not None
+            assert box["x"] + box["width"] <= shown["x"] + shown["width"]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import sys
 
 import pytest
 
@@ -17,7 +18,6 @@ FACTS = {"File": EVIL}
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    pytest.importorskip("plotly")
     return plain_page(sections(), ABOUT_LOG, FACTS, "The end.")
 
 
@@ -35,15 +35,22 @@ def test_all_figures_and_tables_are_there_and_text_is_text(text: str) -> None:
     reader = Reader(text)
     assert reader.open == []
     found = [each.findings for each in sections()]
-    plots = [each for each in reader.all("div") if each.get("class") == "plot"]
-    assert len(plots) == sum(len(figure.panels) for each in found for figure in each.figures)
+    pictures = [each for each in reader.all("svg") if each.get("class") == "drawing"]
+    assert len(pictures) == sum(len(figure.panels) for each in found for figure in each.figures)
     assert len(reader.all("table")) == sum(len(each.tables) for each in found)
     assert EVIL in reader.words
     assert "The end." in reader.words
 
 
+def test_it_is_small_and_needs_neither_scripts_nor_plotly(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly", None)  # importing it fails
+    assert plain_page(sections(), ABOUT_LOG, FACTS, "The end.") == text
+    assert len(text) < 100_000
+    assert Reader(text).all("script") == []
+    assert "script-src 'none'" in text
+
+
 def test_a_figure_with_one_curve_has_no_legend() -> None:
-    pytest.importorskip("plotly")
     figure = sections()[0].findings.figures[0]
     first = dataclasses.replace(figure, panels=(dataclasses.replace(figure.panels[0], curves=figure.panels[0].curves[:1]),))
     for each, legends in ((figure, 1), (first, 0)):
@@ -52,7 +59,6 @@ def test_a_figure_with_one_curve_has_no_legend() -> None:
 
 
 def test_columns_are_aligned_as_the_table_says() -> None:
-    pytest.importorskip("plotly")
     columns = tuple(value_column(name) for name in ("arm", "verdict", "pulls"))
     table = FormattedTable((), columns, [{"arm": "a", "verdict": "steady", "pulls": 3}], left=2)
     written = plain_page([Section("one", "One", "", Findings((), tables={"arms": table}))], ABOUT_LOG, {}, "")

@@ -2,13 +2,11 @@
 
 import argparse
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rotting.cli.arguments import (
     SYNTAX,
-    UserError,
     new_path,
     parse_value,
     read_policies,
@@ -34,8 +32,6 @@ _COLUMNS = {
 def _analyse(options: argparse.Namespace) -> None:
     began = time.monotonic()
     out = None if options.out is None else new_path("out", options.out)
-    if out is not None and find_spec("plotly") is None:
-        raise UserError("a report needs Plotly: pip install 'rotting[report]'")
     policies = [policy for text in options.policy or [] for policy in read_policies(text)]
     seed: Any = parse_value(options.seed)
     given = {name: getattr(options, name) for name in (*_COLUMNS, "name") if getattr(options, name) is not None}

@@ -12,8 +12,9 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.curve_styles import COLOURS, STYLES
+from rotting.common.short_numbers import first_of
 
-MAX_CURVES = 8  # curves in a drawing, each in another colour
+MAX_CURVES = 8  # curves in a drawing, each in another colour; a ninth is drawn if it is the last, in another line style
 _WIDTH, _HEIGHT = 380, 150  # of a drawing, in pixels
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56, 8, 22, 18  # room for the words at the axes
 _POINTS = 200  # of a curve: one for two pixels
@@ -65,7 +66,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) ->
 
 
 def drawing(lines: Sequence[Line], x_label: str, y_label: str) -> str:
-    """Return a small picture of at most eight curves with their labels, as SVG; empty if there is nothing to draw.
+    """Return a small picture of the first eight curves, or of nine, with labels, as SVG; empty if there is nothing to draw.
 
     Example:
         >>> picture = drawing([Line("UCB1", np.arange(3), np.arange(3.0))], "round t", "regret")
@@ -74,7 +75,8 @@ def drawing(lines: Sequence[Line], x_label: str, y_label: str) -> str:
         >>> drawing([], "round t", "regret")
         ''
     """
-    shown = [line for line in lines[:MAX_CURVES] if np.isfinite(line.y).any()]
+    first = first_of(lines, MAX_CURVES)
+    shown = [line for line in first if np.isfinite(line.y).any()]
     if not shown:
         return ""
     values = np.concatenate([line.y[np.isfinite(line.y)] for line in shown])
@@ -105,7 +107,7 @@ def drawing(lines: Sequence[Line], x_label: str, y_label: str) -> str:
     named = html.escape(f"{y_label} over {x_label}: {', '.join(line.label for line in shown)}")
     look = 'style="max-width: 100%; height: auto" font-size="11"'
     picture = f'<svg {size} role="img" aria-label="{named}" {look}>{"".join(parts)}</svg>'
-    more = [f"and {len(lines) - MAX_CURVES} more"] if len(lines) > MAX_CURVES else []
+    more = [f"and {len(lines) - len(first)} more"] if len(lines) > len(first) else []
     return f"<div>{picture}{_legend([line.label for line in shown], more)}</div>"
 
 

@@ -1,10 +1,11 @@
-"""Numbers in texts: short ones in labels, and counts with their nouns."""
+"""Numbers in texts: short ones in labels, counts with their nouns, and lists that end with a count."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
 Item = TypeVar("Item", bound=Hashable)
+Element = TypeVar("Element")
 
 DIGITS = 4
 _ALL_DIGITS = 17  # enough to distinguish all floats
@@ -62,3 +63,25 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
         ('1 run', '2,000 runs', '2 policies')
     """
     return f"{count:,} {noun if count == 1 else nouns or f'{noun}s'}"
+
+
+def first_of(items: Sequence[Element], most: int) -> Sequence[Element]:
+    """Return the first items, at most this number; all of them if a single one would be left out.
+
+    Example:
+        >>> first_of("abcd", 2), first_of("abc", 2)
+        ('ab', 'abc')
+    """
+    return items if len(items) <= most + 1 else items[:most]
+
+
+def word_list(words: Sequence[str], most: int) -> str:
+    """Return words as a list in a sentence, the first of them by name and the others as a count, unless it is 1.
+
+    Example:
+        >>> word_list(["a", "b", "c", "d"], most=2), word_list(["a", "b", "c"], most=2), word_list(["a"], most=2)
+        ('a, b and 2 more', 'a, b and c', 'a')
+    """
+    named = first_of(words, most)
+    *before, last = named if len(named) == len(words) else [*named, f"{len(words) - len(named)} more"]
+    return f"{', '.join(before)} and {last}" if before else last

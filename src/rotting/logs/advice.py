@@ -1,6 +1,7 @@
 """`advise`: what policies would have earned in the place of the one that wrote a log, whichever way arms wear out."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +12,14 @@ import numpy as np
 from rotting.common.arrays import Floats
 from rotting.common.html_parts import block
 from rotting.common.rules import nonnegative_int, positive_int
+from rotting.common.short_numbers import word_list
 from rotting.common.statistics import Interval, NoInterval
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.plots import plot_figure
-from rotting.display.tables import Column, FormattedTable
+from rotting.display.tables import NO_INTERVAL, Column, FormattedTable, ends_text, interval_text, number_format
 from rotting.engines.family_draws import FamilyDraws
 from rotting.errors import InvalidTypeError
+from rotting.logs.description import earned_text
 from rotting.logs.diagnosis import Diagnosis, diagnose
 from rotting.logs.fit import FittedFamily, fit
 from rotting.logs.log import Log
@@ -40,8 +43,10 @@ if TYPE_CHECKING:
 ROUNDS = 40_000_000  # of one policy under one reading, which decide the number of runs
 FEWEST_RUNS, MOST_RUNS = 40, 200
 # In per cent, at the lower end of the interval. In problems whose arms are alike every policy gains about nothing, and loses
-# nothing: without a least gain, chance would recommend one policy of a log that cannot show any difference.
+# nothing: without a least gain, chance would recommend one policy of a log that cannot show any difference. Policies whose
+# smallest gains differ by less are practically tied.
 LEAST_GAIN = 1.0
+NAMED = 5  # tied policies that a sentence names
 _OUTSIDE = 0.025  # of the runs lie below an interval, and as many above
 _AT_ONCE = 20  # runs whose means are in memory at a time
 
@@ -68,7 +73,7 @@ class Advice:
         diagnosis: whether its arms wear out, and along which clock.
         gains: one for each policy and clock.
         policy: the policy that earns more than the log under every reading, and most where it earns least; None without one.
-        reason: why, in a sentence.
+        reason: why, in a sentence, and which policies are practically tied with it.
         runs: the number of problems that each policy played under each reading.
     """
 
@@ -84,23 +89,31 @@ class Advice:
         """The clocks along which arms may wear out, as far as the log can tell."""
         return tuple(dict.fromkeys(each.clock for each in self.gains))
 
+    @property
+    def policy_name(self) -> str:
+        """The name of the recommended policy in sentences; empty without one."""
+        policies = _policies(self.gains)
+        return "" if self.policy is None else dict(zip(policies, sentence_names(policies), strict=True))[self.policy]
+
     def __repr__(self) -> str:
         return f"Advice(policy={self.policy!r}, clocks={self.clocks!r}, runs={self.runs})"
 
     def table(self) -> FormattedTable:
         """Return the gains as a table for people, with the advice above it."""
         labels = dict(zip(_policies(self.gains), labels_of(_policies(self.gains)), strict=True))
+        rewards = [each.reward for each in self.gains]
+        halves = [(high - low) / 2 for _, low, high in rewards if low is not None and high is not None]
+        style = number_format([each.mean for each in rewards], halves)
         columns = (
             Column("policy", lambda row: row["policy"]),
             Column("if arms wear out with", lambda row: _WORDS[row["clock"]]),
-            Column("mean reward, all rounds", lambda row: _range(row["reward"], "{:,.5g}")),
-            Column("against the log", lambda row: _range(row["gain"], "{:+.1f}", " %")),
+            Column("against the log", lambda row: _gain_text(row["gain"])),
+            Column("mean reward, all rounds", lambda row: interval_text(row["reward"], style)),
         )
         rows = [{**each._asdict(), "policy": labels[each.policy]} for each in self.gains]
-        rounds, earned = int(self.log.known.sum()), float(np.nansum(self.log.reward))
         plays = f"Every policy plays as many rounds, in {self.runs} problems that the log could have come from."
         notes = (
-            f"The log earned {earned:,.6g} in {rounds:,} rounds. {plays}",
+            f"The log earned {earned_text(self.log)} in {int(self.log.known.sum()):,} rounds. {plays}",
             "The intervals hold 95 % of these problems. Gains are relative to what the choices of the log earn in each.",
         )
         return FormattedTable((self.reason,), columns, rows, left=2, notes=notes)
@@ -151,8 +164,9 @@ def advise(
     """Return which policy would have earned more than the one that wrote a log, and how much.
 
     The policies play problems that the log could have come from (`rotting.fit`), under every reading that the log allows: if it
-    cannot tell whether arms wear out with their pulls or with time, under both. A policy is recommended only if its intervals
-    begin at a gain of 1 % or more under every reading.
+    cannot tell whether arms wear out with their pulls or with time, under both. The recommended policy is the one whose
+    smallest gain is the largest, if that gain is at least 1 %; the smallest gain of a policy is the lowest end of its intervals
+    under all readings.
 
     Every policy plays as many rounds as the log has rewards.
 
@@ -171,7 +185,7 @@ def advise(
         >>> advice.policy
         UCB1(sigma=0.1)
         >>> advice.reason
-        'Whichever way your arms wear out, UCB1, sigma=0.1 would have earned 59 to 59 % more.'
+        'Whichever way your arms wear out, UCB1 would have earned 59 % more.'
     """
     if not isinstance(log, Log):
         raise InvalidTypeError("log", "be a Log", log)
@@ -255,22 +269,44 @@ def _choice(gains: Sequence[Gain], policies: Sequence[Policy]) -> tuple[Policy |
     unknown = next((each.gain.reason for each in gains if isinstance(each.gain, NoInterval)), None)
     lows = {policy: min(-math.inf if low is None else low for _, low, _ in found) for policy, found in ends.items()}
     best = max(lows, key=lambda policy: lows[policy])
-    label = dict(zip(policies, labels_of(policies), strict=True))[best]
+    names = dict(zip(policies, sentence_names(policies), strict=True))
     if lows[best] >= LEAST_GAIN:
-        high = max(high for _, _, high in ends[best] if high is not None)
-        return best, f"{_when(gains)}, {label} would have earned {_short(lows[best])} to {_short(high)} % more."
+        low, high = _short(lows[best]), _short(max(high for _, _, high in ends[best] if high is not None))
+        more = low if low == high else f"{low} to {high}"
+        tied = [names[policy] for policy in lows if policy != best and lows[best] - lows[policy] < LEAST_GAIN]
+        return best, f"{_when(gains)}, {names[best]} would have earned {more} % more.{_tie(tied)}"
     if unknown is not None and lows[best] == -math.inf:
         return None, f"No policy is recommended: {unknown}."
     return None, (
         f"No policy is recommended: none earns at least {LEAST_GAIN:.0f} % more than the log in 95 % of the problems that it "
         f"could have come from. "
-        f"{label} comes closest, with a gain of at least {lows[best]:+.1f} %."
+        f"{names[best]} comes closest, with a gain of at least {lows[best]:+.1f} %."
     )
+
+
+def _tie(names: Sequence[str]) -> str:
+    """Return a sentence about policies that are practically tied with the recommended one; nothing without any."""
+    if not names:
+        return ""
+    apart = f"less than {LEAST_GAIN:.0f} percentage point apart"
+    return f" It is practically tied with {word_list(names, NAMED)}: their smallest gains are {apart}."
 
 
 def _when(gains: Sequence[Gain]) -> str:
     clocks = dict.fromkeys(each.clock for each in gains)
     return "Whichever way your arms wear out" if len(clocks) > 1 else f"If arms wear out with {_WORDS[next(iter(clocks))]}"
+
+
+def sentence_names(policies: Sequence[Policy]) -> list[str]:
+    """Return the name of each policy in sentences: its title, or its label if others have the same title.
+
+    Example:
+        >>> sentence_names([RAWUCB(), UCB1(sigma=0.5)]), sentence_names([UCB1(), UCB1(sigma=0.5)])
+        (['RAW-UCB', 'UCB1'], ['UCB1', 'UCB1, sigma=0.5'])
+    """
+    counts = Counter(policy.title for policy in set(policies))
+    labels = labels_of(policies)
+    return [policy.title if counts[policy.title] == 1 else label for policy, label in zip(policies, labels, strict=True)]
 
 
 def _policies(gains: Sequence[Gain]) -> list[Policy]:
@@ -282,8 +318,5 @@ def _short(percent: float) -> str:
     return f"{percent:.1f}" if percent < 9.95 else f"{percent:.0f}"
 
 
-def _range(interval: Interval, form: str, unit: str = "") -> str:
-    mean, low, high = interval
-    if low is None or high is None:
-        return "*" if math.isnan(mean) else f"{form.format(mean)}{unit} *"
-    return f"{form.format(mean)}{unit} [{form.format(low)}, {form.format(high)}]"
+def _gain_text(gain: Interval) -> str:
+    return NO_INTERVAL if math.isnan(gain.mean) else f"{gain.mean:+.1f} % {ends_text(gain.low, gain.high, '+.1f')}"

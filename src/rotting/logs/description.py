@@ -1,11 +1,12 @@
 """What a log holds, and what can and cannot be learned from it."""
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import numpy as np
 
-from rotting.display.tables import Column, FormattedTable
+from rotting.display.tables import Column, FormattedTable, number_format
 from rotting.logs.clocks import FEWEST_UNITS, MOST_ENTANGLED, entanglement
 from rotting.logs.fixed_choices import fixed_choices
 from rotting.logs.log import Log
@@ -31,6 +32,22 @@ def describe(log: Log) -> FormattedTable:
     return FormattedTable(
         (), columns, [{"what": what, "value": value} for what, value in held], left=2, notes=tuple(_lessons(log))
     )
+
+
+def sum_format(sums: Sequence[float], half_widths: Sequence[float] = ()) -> str:
+    """Return the format of sums of rewards: whole numbers, such as clicks, have no digits after the point.
+
+    Example:
+        >>> sum_format([608.0, 1_234.0], [77.3]), sum_format([608.25, 1_234.0], [7.3])
+        (',.0f', ',.1f')
+    """
+    return ",.0f" if all(each.is_integer() for each in sums) else number_format(sums, half_widths)
+
+
+def earned_text(log: Log) -> str:
+    """Return the sum of the rewards of a log."""
+    total = float(np.nansum(log.reward))
+    return f"{total:{sum_format([total])}}"
 
 
 def _lessons(log: Log) -> list[str]:

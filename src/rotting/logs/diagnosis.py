@@ -17,7 +17,7 @@ from rotting.logs import clocks
 from rotting.logs.curves import arm_figure
 from rotting.logs.log import Log
 from rotting.logs.pauses import FEWEST_PAUSES, PauseTest, compare_pauses
-from rotting.logs.trends import QUARTER, ArmTrend, arm_trends
+from rotting.logs.trends import QUARTER, ArmTrend, arm_trends, level_format
 from rotting.logs.verdicts import CANNOT_TELL, Clock, Decay
 
 if TYPE_CHECKING:
@@ -66,13 +66,14 @@ class Diagnosis:
 
     def table(self) -> FormattedTable:
         """Return the arms as a table for people, with the verdict on the clocks above it."""
+        style = level_format(self.arms)
         columns = (
             Column("arm", lambda row: str(row["name"])),
             Column("verdict", lambda row: row["verdict"]),
+            Column("change [95 % interval]", lambda row: ArmTrend(**row).change_text(style)),
+            Column("launch", lambda row: _level(row["launch"], style)),
+            Column("recent", lambda row: _level(row["recent"], style)),
             Column("pulls", lambda row: f"{row['pulls']:,}"),
-            Column("launch", lambda row: _number(row["launch"])),
-            Column("recent", lambda row: _number(row["recent"])),
-            Column("change, 95 % interval", _interval),
         )
         lines = (f"Decay: {self.decay}. {self.reason}",)
         notes = (
@@ -192,9 +193,5 @@ def _named_clock(log: Log) -> tuple[Clock, str] | None:
     return name, f"{REASONS[name]} (probability {'above 99 %' if chance > 0.99 else f'{chance:.0%}'})."
 
 
-def _number(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.4g}"
-
-
-def _interval(row: dict[str, float]) -> str:
-    return "-" if math.isnan(row["low"]) else f"{row['low']:+.4g} to {row['high']:+.4g}"
+def _level(value: float, style: str) -> str:
+    return "-" if math.isnan(value) else f"{value:{style}}"

@@ -16,6 +16,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.live.bandit_state import check_learner
 from rotting.live.reward_rule import RewardRule
 from rotting.logs.buckets import Buckets, EmptyBucket, buckets_of, draw_queues
+from rotting.logs.description import earned_text, sum_format
 from rotting.logs.diagnosis import diagnose
 from rotting.logs.fixed_choices import FixedChoice, fixed_choices, fixed_table
 from rotting.logs.log import Log
@@ -120,13 +121,16 @@ class Replay:
     def table(self) -> FormattedTable:
         """Return the replays as a table for people: first how far the log reaches, then what the policies earned."""
         rounds = int(self.log.known.sum())
+        log_rewards = [each.log_reward for each in self.policies]
+        halves = [(each.high - each.low) / 2 for each in self.policies]
+        style = sum_format([*self.reward, *log_rewards], [each for each in halves if not math.isnan(each)])
         columns = (
             Column("policy", lambda row: row["policy"]),
             Column("rounds answered", lambda row: f"{row['steps']:,} ({row['steps'] / rounds:.0%})"),
             Column("ran out of", lambda row: "-" if row["ran_out"] is None else str(row["ran_out"])),
-            Column("reward", lambda row: f"{row['reward']:,.6g}"),
-            Column("log, as many rounds", lambda row: f"{row['log_reward']:,.6g}"),
-            Column(f"bounds for all {rounds:,}", _bounds),
+            Column("reward", lambda row: f"{row['reward']:{style}}"),
+            Column("log, as many rounds", lambda row: f"{row['log_reward']:{style}}"),
+            Column(f"bounds for all {rounds:,}", lambda row: _bounds(row, style)),
         )
         rows = [
             {
@@ -140,8 +144,7 @@ class Replay:
             }
             for each in self.policies
         ]
-        total = float(np.nansum(self.log.reward))
-        lines = (f"The log earned {total:,.6g} in {rounds:,} rounds with a known reward.",)
+        lines = (f"The log earned {earned_text(self.log)} in {rounds:,} rounds with a known reward.",)
         notes = dict.fromkeys(each.why for each in self.policies if each.why)
         return FormattedTable(lines, columns, rows, left=1, notes=tuple(notes))
 
@@ -311,6 +314,6 @@ def _bounds_by_time(policy: Policy, buckets: Buckets, seed: int, loop: Callable[
     return float(earned.mean()) - half, float(earned.mean()) + half
 
 
-def _bounds(row: dict[str, float]) -> str:
-    low, high = ("?" if math.isnan(row[name]) else f"{row[name]:,.6g}" for name in ("low", "high"))
+def _bounds(row: dict[str, float], style: str) -> str:
+    low, high = ("?" if math.isnan(row[name]) else f"{row[name]:{style}}" for name in ("low", "high"))
     return "-" if low == high == "?" else f"{low} to {high}"

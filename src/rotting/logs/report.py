@@ -12,10 +12,11 @@ import numpy as np
 from rotting.common.atomic_files import new_folder
 from rotting.common.machine import machine
 from rotting.common.rules import nonnegative_int
+from rotting.common.short_numbers import first_of, word_list
 from rotting.display.figures import Figure, Panel
 from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.logs.advice import Advice, advise, default_policies, default_runs
+from rotting.logs.advice import LEAST_GAIN, Advice, advise, default_policies, default_runs
 from rotting.logs.clocks import FEWEST_UNITS
 from rotting.logs.compile_ahead import compile_ahead
 from rotting.logs.curves import arm_figure
@@ -23,7 +24,7 @@ from rotting.logs.diagnosis import Diagnosis
 from rotting.logs.fit import fit
 from rotting.logs.log import Log
 from rotting.logs.replay import Replay, check_replay, replay
-from rotting.logs.trends import FEWEST_REWARDS, ArmTrend
+from rotting.logs.trends import FEWEST_REWARDS, ArmTrend, level_format
 from rotting.logs.verdicts import CANNOT_TELL, ArmVerdict
 from rotting.policy import Policy
 from rotting.report.about import About, versions
@@ -94,7 +95,7 @@ def write_report(
     seed: int = 0,
     seconds: float = 0.0,
 ) -> Path:
-    """Write the page into a new folder, which appears complete or not at all. Needs the extra `rotting[report]`.
+    """Write the page into a new folder, which appears complete or not at all.
 
     Args:
         analysis: what `analyse` returned.
@@ -148,9 +149,8 @@ def headline(analysis: Analysis) -> tuple[str, ...]:
 def _wearing(diagnosis: Diagnosis) -> str:
     names = [str(each.name) for each in diagnosis.arms if each.verdict == "wears out"]
     if names:
-        listed = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
         verb = "wears" if len(names) == 1 else "wear"
-        return f"{len(names)} of {len(diagnosis.arms)} arms {verb} out: {listed}."
+        return f"{len(names)} of {len(diagnosis.arms)} arms {verb} out: {word_list(names, NAMED)}."
     if diagnosis.decay == "none":
         return f"None of the {len(diagnosis.arms)} arms wears out, as far as the log shows."
     return f"The log does not show of any single one of its {len(diagnosis.arms)} arms that it wears out."
@@ -203,13 +203,16 @@ def _together(diagnosis: Diagnosis) -> str:
 
 def _pictures(log: Log, diagnosis: Diagnosis, order: Sequence[int]) -> Figure:
     """Return two panels for each of the arms with the most pulls: over its own pulls, and over time."""
-    drawn = [arm for arm in order[:MOST_ARMS] if log.known[log.arm == arm].any()]
+    drawn = [arm for arm in first_of(order, MOST_ARMS) if log.known[log.arm == arm].any()]
     figure = arm_figure(log, drawn)
-    verdicts = [note for arm in drawn for note in (_change(diagnosis.arms[arm]), "")]
+    style = level_format(diagnosis.arms)
+    verdicts = [note for arm in drawn for note in (_change(diagnosis.arms[arm], style), "")]
     panels = tuple(_labelled(panel, note) for panel, note in zip(figure.panels, verdicts, strict=True))
-    rest = len(order) - len(drawn)
-    left_out = f" {rest} more arm{'s have' if rest > 1 else ' has'} fewer pulls and no picture." if rest else ""
-    return replace(figure, title="Each arm over its pulls and over time", caption=figure.caption + left_out, panels=panels)
+    caption = figure.caption
+    if rest := [str(log.arms[arm]) for arm in order if arm not in drawn]:
+        verb = "has" if len(rest) == 1 else "have"
+        caption += f" {word_list(rest, NAMED)} {verb} fewer pulls, or no known rewards, and no picture."
+    return replace(figure, title="Each arm over its pulls and over time", caption=caption, panels=panels)
 
 
 def _labelled(panel: Panel, note: str) -> Panel:
@@ -217,12 +220,12 @@ def _labelled(panel: Panel, note: str) -> Panel:
     return replace(panel, note=note, curves=tuple(replace(curve, label="mean reward") for curve in panel.curves))
 
 
-def _change(arm: ArmTrend) -> str:
+def _change(arm: ArmTrend, style: str) -> str:
     """Return the verdict on an arm and the interval behind it, in a line."""
     verdict = "too few rewards for a verdict" if arm.verdict == "too few" else arm.verdict
     if math.isnan(arm.low):
         return f"{verdict}, and for an interval: fewer than {FEWEST_REWARDS}"
-    return f"{verdict}: change {arm.low:+.3g} to {arm.high:+.3g} (95 % interval)"
+    return f"{verdict}: change {arm.change_text(style)} (95 % interval)"
 
 
 def _clock(diagnosis: Diagnosis) -> Findings:
@@ -276,7 +279,12 @@ def _advised(advice: Advice) -> Findings:
         "Where the log has no rewards, its arms are fitted, and the policies play problems that the log could have come from. "
         "The intervals carry what the log leaves open."
     )
-    return Findings((method,), (advice.figure(),), {"gains": advice.table()})
+    rule = (
+        f"The recommended policy is the one whose smallest gain is the largest, if that gain is at least {LEAST_GAIN:.0f} %. "
+        "The smallest gain of a policy is the lowest end of its intervals under all readings, that is, in whichever way the "
+        "log allows arms to wear out."
+    )
+    return Findings((rule, method), (advice.figure(),), {"gains": advice.table()})
 
 
 # --- What to do next --------------------------------------------------------------------------------------------------------
@@ -311,7 +319,7 @@ def next_steps(analysis: Analysis) -> list[str]:
 def _policy_step(advice: Advice) -> str:
     if advice.policy is None:
         return f"Keep the present way of choosing arms for now. {advice.reason}"
-    return f"Let {advice.policy.label} choose the arms: rotting.{advice.policy!r}. {advice.reason}"
+    return f"Let {advice.policy_name} choose the arms: rotting.{advice.policy!r}. {advice.reason}"
 
 
 def _clock_step(diagnosis: Diagnosis) -> str:

@@ -8,13 +8,15 @@ policy stopped.
 """
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats
+from rotting.common.statistics import Interval
+from rotting.display.tables import interval_text, number_format
 from rotting.logs.log import Log
 from rotting.logs.verdicts import ArmVerdict
 
@@ -40,6 +42,24 @@ class ArmTrend(NamedTuple):
     low: float
     high: float
     verdict: ArmVerdict
+
+    def change_text(self, style: str) -> str:
+        """Return the change from launch to recent with its interval as text, in the format of the levels; - without one."""
+        change = Interval(self.recent - self.launch, self.low, self.high)
+        return "-" if math.isnan(self.low) else interval_text(change, f"+z{style}")
+
+
+def level_format(arms: Sequence[ArmTrend]) -> str:
+    """Return one format for the levels of arms and their changes, with as many digits as the intervals support.
+
+    Example:
+        >>> level_format([ArmTrend("a", 9_000, 0.034211, 0.021053, -0.026211, -0.000105, "wears out")])
+        ',.4f'
+    """
+    judged = [each for each in arms if not math.isnan(each.low)]
+    levels = [level for each in judged for level in (each.launch, each.recent)]
+    # Levels are known about three times as well as changes, whose intervals are of a difference, and hold for all arms at once.
+    return number_format(levels, [(each.high - each.low) / 6 for each in judged])
 
 
 def grid_up_to(rows: int) -> list[int]:

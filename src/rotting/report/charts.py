@@ -91,26 +91,30 @@ def _dash(k: int) -> str:
     return "solid" if style == "-" else ",".join(f"{LINE_WIDTH * length:g}px" for length in style[1])
 
 
-def legend(figure: Figure) -> str:
-    """Return the legend: a button per label, which shows colour, dashes and marker of its curve."""
+def dash_lengths(k: int) -> str:
+    """Return the dashes of the k-th style as an attribute of SVG; empty for none."""
+    dash = _dash(k)
+    return "" if dash == "solid" else f' stroke-dasharray="{dash.replace("px", "")}"'
+
+
+def legend(figure: Figure, static: bool = False) -> str:
+    """Return the legend: a button per label, or an entry of a static page, with colour, dashes and marker of its curve."""
     marked = {curve.label for panel in figure.panels for curve in panel.curves if curve.points}
     places, styles = {label: k for k, label in enumerate(figure.labels)}, style_numbers(figure)
     groups = []
     for family in figure.families:
-        entries = "".join(
-            f'<button type="button" data-label="{places[label]}" aria-pressed="true">'
-            f"{_swatch(styles[label], label in marked)}<span>{escape(label)}</span></button>"
-            for label in family
-        )
-        groups.append(f'<div class="family">{entries}</div>')
+        entries = []
+        for label in family:
+            entry = f"{_swatch(styles[label], label in marked)}<span>{escape(label)}</span>"
+            button = f'<button type="button" data-label="{places[label]}" aria-pressed="true">{entry}</button>'
+            entries.append(f'<span class="entry">{entry}</span>' if static else button)
+        groups.append(f'<div class="family">{"".join(entries)}</div>')
     return f'<div class="legend" role="group" aria-label="Curves shown">{"".join(groups)}</div>'
 
 
 def _swatch(k: int, marked: bool) -> str:
-    dash = _dash(k)
-    dashes = "" if dash == "solid" else f' stroke-dasharray="{dash.replace("px", "")}"'
     colour = f"var(--c{k % len(COLOURS)})"
-    line = f'<path d="M0 0H44" style="stroke:{colour}" stroke-width="2.5"{dashes} fill="none"/>'
+    line = f'<path d="M0 0H44" style="stroke:{colour}" stroke-width="2.5"{dash_lengths(k)} fill="none"/>'
     shape = SYMBOLS[curve_style(k).marker][1]
     marker = f'<path d="{shape}" transform="translate(22 0)" style="fill:{colour}"/>' if marked else ""
     return f'<svg width="44" height="12" viewBox="0 -6 44 12" aria-hidden="true" focusable="false">{line}{marker}</svg>'
@@ -118,12 +122,18 @@ def _swatch(k: int, marked: bool) -> str:
 
 def panel_text(panel: Panel) -> str:
     """Return a panel in words, for screen readers: the axes, and where each curve ends."""
-    ends = []
-    for curve in panel.curves:
-        if len(curve.x):
-            interval = ""
-            if curve.low is not None and curve.high is not None:
-                interval = f" [{curve.low[-1]:,.4g}, {curve.high[-1]:,.4g}]"
-            ends.append(f"{curve.label} {curve.y[-1]:,.4g}{interval}")
+    ends = [f"{curve.label} {value_text(curve, -1)}" for curve in panel.curves if len(curve.x)]
     words = f"{panel.title}: {panel.y_label} against {panel.x_label}."
     return f"{words} At the right end: {'; '.join(ends)}." if ends else words
+
+
+def value_text(curve: Curve, k: int) -> str:
+    """Return the k-th value of a curve and its interval as text.
+
+    Example:
+        >>> import numpy as np
+        >>> value_text(Curve("UCB1", np.array([1]), np.array([0.5]), np.array([0.25]), np.array([1.0])), 0)
+        '0.5 [0.25, 1]'
+    """
+    interval = "" if curve.low is None or curve.high is None else f" [{curve.low[k]:,.4g}, {curve.high[k]:,.4g}]"
+    return f"{curve.y[k]:,.4g}{interval}"

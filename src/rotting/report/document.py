@@ -21,9 +21,10 @@ def document(title: str, header: str, links: Sequence[tuple[str, str]], parts: S
         header: HTML, above the list of contents.
         links: the id and the title of each part that the list of contents names.
         parts: HTML of the parts.
-        scripts: the names of the script files of this package that the page needs besides Plotly.
+        scripts: the names of the script files of this package that the page needs. They draw with Plotly, which is several
+            megabytes; a page without scripts does not contain it.
     """
-    sources = [_script(_plotly()), *(_script(_own(name)) for name in scripts)]
+    sources = [_script(source) for source in (_plotly(), *map(_own, scripts))] if scripts else []
     body = [
         '<a class="skip" href="#main">Skip to the content</a>',
         header,
@@ -72,7 +73,7 @@ def _script(source: str) -> str:
 
 def _policy(scripts: Sequence[str]) -> str:
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
     return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
 
 

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from rotting.display.figures import Figure
+from rotting.display.panels import style_numbers
 from rotting.display.tables import FormattedTable
 from rotting.report.about import About, day_text
 from rotting.report.charts import chart_data, legend, panel_text
+from rotting.report.drawings import drawing
 
 PAPER = "(paper)"  # in a column's head: its numbers are the paper's
 LONG = 32  # cells with more characters may be wrapped
@@ -51,39 +53,51 @@ def file_links(name: str, kinds: Sequence[str]) -> str:
 # --- Figures -------------------------------------------------------------------------------------------------
 
 
-def figure_element(section: str, figure: Figure, level: int = 3, plain: bool = False) -> str:
-    """Return a figure.
+def figure_element(section: str, figure: Figure, level: int = 3) -> str:
+    """Return a figure that a script draws, with its files.
 
     Args:
         section: the id of its section.
         figure: what to draw.
         level: of the heading that is its title; those of its panels are one below.
-        plain: whether to leave out the files, the switches of the axes, and a legend of one curve.
     """
-    name = escape(f"{section}-{figure.name}")
-    has_legend = not plain or len(figure.labels) > 1
-    panels = "".join(
-        f'<div class="panel"><h{level + 1}>{escape(panel.title)}</h{level + 1}>'
-        + (f'<p class="panel-note">{escape(panel.note)}</p>' if panel.note else "")
-        + f'<div class="plot" role="img" aria-label="{escape(panel_text(panel))}"></div></div>'
-        for panel in figure.panels
+    plots = [f'<div class="plot" role="img" aria-label="{escape(panel_text(panel))}"></div>' for panel in figure.panels]
+    hint = (
+        " Point at a curve for its values; drag to zoom, double-click to zoom out. In the legend a click hides a curve, a "
+        "double click (or Shift and Enter) shows it alone."
     )
     # Browsers end a data block at `</script`, so that no `<` may be in it.
     data = json.dumps(chart_data(figure), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    hint = " Point at a curve for its values; drag to zoom, double-click to zoom out."
-    if has_legend:
-        hint += " In the legend a click hides a curve, a double click (or Shift and Enter) shows it alone."
-    without = "The figures on this page need JavaScript" + ("." if plain else "; the files below do not.")
+    below = (
+        "<noscript><p>The figures on this page need JavaScript; the files below do not.</p></noscript>"
+        f"{file_links(f'{section}/{figure.name}', ('png', 'pdf'))}"
+        f'<script type="application/json">{data}</script>'
+    )
+    return _figure(section, figure, level, _switches() + legend(figure), plots, hint, below)
+
+
+def drawn_figure(section: str, figure: Figure) -> str:
+    """Return a figure as pictures, with a legend unless all curves have one label."""
+    styles = style_numbers(figure)
+    plots = [drawing(panel, styles) for panel in figure.panels]
+    above = legend(figure, static=True) if len(figure.labels) > 1 else ""
+    return _figure(section, figure, 3, above, plots, " Point at a curve for its values.", "")
+
+
+def _figure(section: str, figure: Figure, level: int, above: str, plots: Sequence[str], hint: str, below: str) -> str:
+    """Return the title of a figure, its panels and its caption, and HTML above and below the panels."""
+    name = escape(f"{section}-{figure.name}")
+    panels = "".join(
+        f'<div class="panel"><h{level + 1}>{escape(panel.title)}</h{level + 1}>'
+        + (f'<p class="panel-note">{escape(panel.note)}</p>' if panel.note else "")
+        + f"{plot}</div>"
+        for panel, plot in zip(figure.panels, plots, strict=True)
+    )
     return (
         f'<figure class="chart" id="{name}" aria-labelledby="{name}-title">'
-        f'<h{level} id="{name}-title">{escape(figure.title)}</h{level}>'
-        f"{'' if plain else _switches()}"
-        f"{legend(figure) if has_legend else ''}"
+        f'<h{level} id="{name}-title">{escape(figure.title)}</h{level}>{above}'
         f'<div class="panels" style="--columns:{max(1, min(figure.columns, len(figure.panels)))}">{panels}</div>'
-        f'<figcaption>{escape(figure.caption)}<span class="hint">{hint}</span></figcaption>'
-        f"<noscript><p>{without}</p></noscript>"
-        f"{'' if plain else file_links(f'{section}/{figure.name}', ('png', 'pdf'))}"
-        f'<script type="application/json">{data}</script></figure>'
+        f'<figcaption>{escape(figure.caption)}<span class="hint">{hint}</span></figcaption>{below}</figure>'
     )
 
 

@@ -1,4 +1,7 @@
-"""A page for readers who want the answer: the headline, then sections of text, tables and figures, without claims or files."""
+"""A page for readers who want the answer: the headline, then sections of text, tables and pictures.
+
+It has no claims, files or scripts, and is small enough to be mailed.
+"""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -9,8 +12,8 @@ from rotting.report.elements import (
     MADE,
     colophon,
     date_text,
+    drawn_figure,
     duration_text,
-    figure_element,
     notes,
     paragraphs,
     table_element,
@@ -29,7 +32,7 @@ def plain_page(sections: Sequence[Section], about: About, facts: Mapping[str, st
     """
     links = [*((section.id, section.title) for section in sections), MADE]
     parts = [*map(_section, sections), colophon(about, facts, text)]
-    return document(about.title, _header(about), links, parts, ("charts.js",))
+    return document(about.title, _header(about), links, parts, scripts=())
 
 
 def _header(about: About) -> str:
@@ -45,6 +48,6 @@ def _section(section: Section) -> str:
         notes(found.notes),
         paragraphs(found.paragraphs),
         *(table_element(section.id, name, table, plain=True) for name, table in found.tables.items()),
-        *(figure_element(section.id, figure, plain=True) for figure in found.figures),
+        *(drawn_figure(section.id, figure) for figure in found.figures),
     ]
     return f'<section id="{escape(section.id)}"><h2>{escape(section.title)}</h2>{"".join(body)}</section>'
