@@ -95,7 +95,7 @@ def test_the_sections_say_what_the_log_lacks(analysis: Analysis) -> None:
     assert list(text) == ["holds", "wear", "clock", "replay", "advice", "next"]
     assert "2 of 3 arms have at least 40 rewards" in text["holds"]
     assert "Of 3 arms, 1 wear out, 1 are steady, 1 have too few" in text["wear"]
-    assert "at least 8 of them, some with much traffic" in text["clock"]
+    assert "at least 8 are needed, some with much traffic" in text["clock"]
     assert "who saw the arm" in text["next"]
     assert "the time of every decision" in text["next"]
 

@@ -72,8 +72,9 @@ def _lessons(log: Log) -> list[str]:
             f"At least {FEWEST_UNITS} units tell better (entanglement {entanglement(log):.2f})."
         )
     else:
+        units = "without a column of units" if len(log.units) <= 1 else f"with {len(log.units)} units"
         found.append(
-            f"Clock: without a column of units, at least {FEWEST_UNITS} of them, pulls and time cannot be told apart "
+            f"Clock: {units}, pulls and time cannot be told apart; at least {FEWEST_UNITS} units are needed "
             f"(entanglement {entanglement(log):.2f})."
         )
     if log.missing:

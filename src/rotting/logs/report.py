@@ -170,7 +170,6 @@ def _wear(analysis: Analysis) -> Findings:
     table = diagnosis.table()
     notes = (
         *table.notes,
-        "launch and recent are means of the log itself; the interval is that of the change between them.",
         "wears out, rises: the whole interval is below or above 0. steady: it is close to 0. too few: neither.",
         f"An arm with fewer than {FEWEST_REWARDS} rewards has no interval (-).",
     )
@@ -245,10 +244,10 @@ def _untangle(diagnosis: Diagnosis) -> list[str]:
     log = diagnosis.log
     found = "A longer log might tell, or units whose traffic differs more."
     if len(log.units) < FEWEST_UNITS:
-        found = (
-            "A column that says who sees the arm, such as a country or a placement, could tell: at least "
-            f"{FEWEST_UNITS} of them, some with much traffic and some with little."
-        )
+        found = "A column that says who sees the arm, such as a country or a placement, could tell"
+        if len(log.units) > 1:
+            found = f"More units could tell; the log has {len(log.units)}"
+        found += f": at least {FEWEST_UNITS} are needed, some with much traffic and some with little."
     if log.paused is None:
         found += " Random pauses (rotting.Bandit(probe=...)) may tell, but need many arms that wear a lot: docs/probe.md."
     return [found]

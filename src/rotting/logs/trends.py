@@ -46,7 +46,8 @@ class ArmTrend(NamedTuple):
     def change_text(self, style: str) -> str:
         """Return the change from launch to recent with its interval as text, in the format of the levels; - without one."""
         change = Interval(self.recent - self.launch, self.low, self.high)
-        return "-" if math.isnan(self.low) else interval_text(change, f"+z{style}")
+        # An end that is rounded to 0 keeps its sign: an arm wears out if the whole interval is below 0.
+        return "-" if math.isnan(self.low) else interval_text(change, f"+{style}")
 
 
 def level_format(arms: Sequence[ArmTrend]) -> str:
