@@ -64,7 +64,7 @@ diagnosis: $(READY)  ## Measure what docs/diagnosis.md shows: right, wrong and m
 	$(BIN)/python -m docs.make_diagnosis --write
 	$(BIN)/python -m docs.make_diagnosis_limits --write
 
-log-intervals: $(READY)  ## Measure what docs/log-intervals.md shows: how often intervals from a log hold the truth (half a core-hour)
+log-intervals: $(READY)  ## Measure what docs/log-intervals.md shows: how often intervals from a log hold the truth (a core-hour)
 	$(BIN)/python -m docs.make_logs_coverage --write
 
 late: $(READY)  ## Measure what docs/problems.md shows of late rewards (a few core-minutes, the games once)

@@ -1,7 +1,7 @@
 """Measure what docs/log-intervals.md shows: how often the intervals of `replay`, `fit` and `advise` hold the truth.
 
 The truth is what the same policy earns on average in the world that made the log. `python -m docs.make_logs_coverage --write`
-takes half an hour of one core (`--logs 2` for a quick look) and writes the tables between their marks in the page, which is
+takes an hour of one core (`--logs 2` for a quick look) and writes the tables between their marks in the page, which is
 written by hand. The figures are kept in docs/log-intervals.json: the page follows from them.
 """
 
@@ -27,7 +27,8 @@ from rotting.problems import optimal_rewards
 
 PAGE = Path(__file__).parent / "log-intervals.md"
 FIGURES = Path(__file__).parent / "log-intervals.json"
-LOGS, ROUNDS, RUNS, SEED = 20, 3_000, 40, 1_000
+LOGS, ROUNDS, RUNS = 67, 3_000, 40  # 67 logs of each kind of rewards: 201 for each truth and logger
+SEED = 5_000  # the intervals were developed on smaller seeds
 POLICIES = (rotting.RAWUCB(sigma="estimate"), rotting.UCB1(sigma="estimate"))
 WORLD_RUNS = 40  # of the games in the world itself
 WORLD_SEED = 1
