@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rotting.kit import POSITIVE, Floats, Ints, Kernel, Params, Policy, Reason, by_index, parameter, width
+from rotting.kit import POSITIVE, Floats, Ints, Kernel, Params, Policy, Reason, add, by_index, parameter, width
 
 
 class {cls}(Policy):
@@ -41,29 +41,31 @@ class {cls}(Policy):
     sigma: float = parameter(POSITIVE, "sub-Gaussian scale of the rewards", default=1.0)
 
     name = "{name}"
-    title = "{cls}"
+    title = "{cls}"  # fill in the name in figures and tables, as the paper writes it
     has_index = True
 
 
 class State(NamedTuple):
     pulls: Ints  # [K] N_i
-    mean: Floats  # [K] mean of the arm's rewards
+    high: Floats  # [K] sum of the arm's rewards, as high + low
+    low: Floats
 
 
 def init(p: Params, n_arms: int, capacity: int) -> State:
-    return State(pulls=np.zeros(n_arms, np.int64), mean=np.zeros(n_arms))
+    return State(pulls=np.zeros(n_arms, np.int64), high=np.zeros(n_arms), low=np.zeros(n_arms))
 
 
 def index(p: Params, s: State, t: int, i: int) -> Reason:
-    if s.pulls[i] == 0:
+    n = s.pulls[i]
+    if n == 0:
         return Reason(math.inf, math.nan, 0, math.inf)
-    c = width(1.0, p.sigma, t, s.pulls[i])
-    return Reason(s.mean[i] + c, s.mean[i], s.pulls[i], c)
+    mean, c = s.high[i] / n, width(1.0, p.sigma, t, n)
+    return Reason(mean + c, mean, n, c)
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     s.pulls[arm] += 1
-    s.mean[arm] += (reward - s.mean[arm]) / s.pulls[arm]
+    s.high[arm], s.low[arm] = add(s.high[arm], s.low[arm], reward)
 
 
 {cls}.kernel = Kernel(init, update=update, **by_index(index))
@@ -77,7 +79,7 @@ from collections.abc import Sequence
 from rotting.kit import log
 from rotting.policies.{module} import {cls}
 from tests.helpers.games import play
-from tests.reference.policy import Policy, argmax
+from tests.reference.policy import Policy, argmax, mean
 
 
 class Naive(Policy):
@@ -88,10 +90,7 @@ class Naive(Policy):
         self.sigma = sigma
 
     def index(self, t: int, i: int) -> float:
-        mean = 0.0
-        for n, reward in enumerate(self.rewards[i], 1):
-            mean += (reward - mean) / n
-        return mean + self.sigma * math.sqrt(2 * log(t) / len(self.rewards[i]))
+        return mean(self.rewards[i]) + self.sigma * math.sqrt(2 * log(t) / len(self.rewards[i]))
 
     def choose(self, t: int, arms: Sequence[int] | None = None) -> int:
         arms = self.available(arms)
