@@ -4,8 +4,11 @@ What is written is a complete policy, the largest mean plus a width, with its re
 class is also added to the imports for type checkers in `rotting/__init__.py`.
 """
 
+import argparse
+import keyword
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -119,7 +122,12 @@ def write(name: str, cls: str, root: Path = ROOT) -> list[Path]:
     """Write the files of the policy `name` under `root`, and return their paths."""
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise SystemExit(f"NAME must be lower-case words with hyphens, such as my-ucb, got {name!r}")
+    if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", cls):
+        raise SystemExit(f"the name of the class must be letters and digits after a capital, such as MyUCB, got {cls!r}")
     module = name.replace("-", "_")
+    for word in (module, cls):
+        if keyword.iskeyword(word):
+            raise SystemExit(f"NAME must not be a keyword of Python, got {word!r}")
     files = {
         root / "src" / "rotting" / "policies" / f"{module}.py": POLICY,
         root / "tests" / "policies" / f"test_{module}.py": TEST,
@@ -141,7 +149,17 @@ def with_import(text: str, module: str, cls: str) -> str:
     return text.replace("".join(lines), "".join(added))
 
 
-if __name__ == "__main__":
-    given, _, chosen = sys.argv[1].partition(":")
-    for written in write(given, chosen or class_name(given)):
+def main(arguments: Sequence[str]) -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tools.new_policy", usage="%(prog)s NAME")
+    parser.add_argument("names", metavar="NAME", nargs="*", help="such as my-ucb, or my-ucb:MyUCB to name the class")
+    options = parser.parse_args(arguments)
+    if len(options.names) != 1:
+        parser.error(f"NAME must be one name such as my-ucb, got {' '.join(options.names) or 'none'}")
+    name, _, cls = options.names[0].partition(":")
+    for written in write(name, cls or class_name(name)):
         sys.stdout.write(f"{written.relative_to(ROOT)}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.new_policy import ROOT, with_import, write
+from tools.new_policy import ROOT, main, with_import, write
 
 PLAY = """
 import random
@@ -74,6 +74,28 @@ def test_a_policy_that_exists_is_not_overwritten(tree: Path) -> None:
 def test_a_name_that_no_policy_can_have_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="NAME must be lower-case words"):
         write(name, "MyUCB", tmp_path)
+
+
+@pytest.mark.parametrize("cls", ["myUCB", "ucb", "My_UCB", "1UCB"])
+def test_a_class_name_without_a_capital_is_refused(cls: str, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=f"the name of the class must be letters and digits after a capital, .*, got '{cls}'"):
+        write("my-ucb", cls, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "cls", "word"), [("lambda", "Lambda", "lambda"), ("none", "None", "None")])
+def test_a_keyword_of_python_is_refused(name: str, cls: str, word: str, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=f"^NAME must not be a keyword of Python, got '{word}'$"):
+        write(name, cls, tmp_path)
+
+
+@pytest.mark.parametrize(("names", "got"), [([], "none"), (["my-ucb", "my-ts"], "my-ucb my-ts")])
+def test_no_name_and_several_names_get_a_line_of_usage(names: list[str], got: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(names)
+    usage, error = capsys.readouterr().err.splitlines()
+    assert stopped.value.code == 2
+    assert usage.startswith("usage: python -m tools.new_policy NAME")
+    assert error == f"python -m tools.new_policy: error: NAME must be one name such as my-ucb, got {got}"
 
 
 def test_the_import_takes_its_place() -> None:
