@@ -1,6 +1,7 @@
 """`make policy` writes files that are complete: they pass lint, types, and the comparison with the reference."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -58,6 +59,15 @@ def test_it_plays_as_its_reference_does(module: str, tree: Path) -> None:
     assert (done.stdout, done.stderr) == ("kept\n", "")
     done = run(tree, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", f"tests/policies/test_{module}.py")
     assert done.returncode == 0, done.stdout
+
+
+def test_it_is_compared_with_its_reference_until_it_is_recorded(tree: Path) -> None:
+    """`make test` compiles the games of a new policy, whichever policies represent the others."""
+    command = ("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "--collect-only", "--representative")
+    done = run(tree, *command, "tests/policies/test_equality.py")
+    played = {*re.findall(r"test_choices_equal_the_reference\[(\w+)\(", done.stdout)}
+    assert played >= {"MyUCB", "MyTS", "UCB1"}
+    assert "FEWA" not in played
 
 
 @pytest.mark.parametrize("command", [("check",), ("format", "--check")], ids=["lint", "format"])
