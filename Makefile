@@ -38,8 +38,8 @@ docs: $(READY)  ## Write docs/policies.md anew from the code, and measure and dr
 site: $(READY)  ## Build the site in build/site: every page with code is run (ten minutes at first; ARGS=--quick runs none)
 	$(BIN)/python -m docs.make_site $(ARGS)
 
-policy: $(READY)  ## Write the two files of a new policy: make policy NAME=my-ucb (or NAME=my-ucb:MyUCB to name its class)
-	$(BIN)/python -m tools.new_policy $(NAME)
+policy: $(READY)  ## Write the two files of a new policy: make policy NAME=my-ucb (or NAME=my-ucb:MyUCB to name its class; KIND=random if it draws)
+	$(BIN)/python -m tools.new_policy $(NAME) $(KIND:%=--%)
 
 record: $(READY)  ## Record the digests, defaults and flags of policies that have none yet: before a release
 	$(BIN)/python -m tests.policies.test_defaults

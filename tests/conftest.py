@@ -4,12 +4,12 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import hypothesis
 import pytest
 
-from tests.helpers.order_of_tests import by_share, is_represented, takes_long
+from tests.helpers.order_of_tests import by_share, is_of_another, is_represented, takes_long
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 STRESS = "ROTTING_STRESS" in os.environ  # as `make stress` sets it: the long forms of tests
@@ -28,12 +28,15 @@ hypothesis.settings.load_profile("fixed")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--representative", action="store_true", help="leave out tests of policies that others represent")
+    parser.addoption("--policies", metavar="A,B", help="of the tests that run for every policy, keep only those of these")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("representative"):
-        config.hook.pytest_deselected(items=[item for item in items if is_represented(item.nodeid)])
-        items[:] = [item for item in items if not is_represented(item.nodeid)]
+        _leave_out(config, items, is_represented)
+    named = config.getoption("policies")
+    if named:
+        _leave_out(config, items, lambda node: is_of_another(node, named.split(",")))
     if hasattr(config, "workerinput"):  # one of several workers: each gets a row of tests
         items[:] = by_share(items, lambda item: item.nodeid)
     for item in items:
@@ -43,6 +46,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="takes long: make test-all runs it, compiled"))
         if item.get_closest_marker("gpu") and "gpu" not in config.option.markexpr:
             item.add_marker(pytest.mark.skip(reason="needs a GPU: make test-gpu"))
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item], left_out: Callable[[str], bool]) -> None:
+    config.hook.pytest_deselected(items=[item for item in items if left_out(item.nodeid)])
+    items[:] = [item for item in items if not left_out(item.nodeid)]
 
 
 def pytest_collection_finish() -> None:

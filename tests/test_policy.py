@@ -115,6 +115,14 @@ def test_a_policy_says_whether_it_has_an_index(policy: Policy) -> None:
     assert policy.has_index == (explained and not policy.randomised)
 
 
+def test_help_describes_every_attribute_that_a_class_sets() -> None:
+    annotated = inspect.get_annotations(Policy)
+    names = {name for name in annotated if not name.startswith("_")} - {"params", "params_class"}
+    assert names >= {"rested", "restless", "needs_horizon", "randomised", "has_index", "first_pulls", "title", "cost", "memory"}
+    described = str(inspect.getdoc(Policy)).partition("Attributes:\n")[2]
+    assert {name for name in names if f"\n    {name}: " in f"\n{described}"} == names
+
+
 def test_two_classes_of_one_name_are_refused_and_a_new_definition_of_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     def define(qualname: str, module: str = "__main__") -> type[Policy]:
         attributes = {"name": "one-name", "kernel": KERNEL, "__qualname__": qualname, "__module__": module}

@@ -1,16 +1,20 @@
-"""Print the tests that matter for a change, the closest first: `python -m tools.changed_tests [COMMIT]`, as `make check` does.
+"""Print pytest's arguments for the tests that matter for a change, the closest first, as `make check` runs them.
+
+    python -m tools.changed_tests [COMMIT]
 
 The change is what differs from a commit (by default the last one), files that are not committed yet included. A module is
-tested by its own examples and by its test file; after these come the test files of the modules that import it.
+tested by its own examples and by its test file, a policy also by the tests that run for every policy; after these come the
+test files of the modules that import it.
 """
 
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 import grimp
 
+from tests.helpers.order_of_tests import COMMON
 from tests.test_layout import NO_BEHAVIOUR, TESTED_WITH, file_of
 
 ROOT = Path(__file__).parent.parent
@@ -41,20 +45,24 @@ def _test_file(path: str) -> Iterator[str]:
         yield file
 
 
-def files_to_test(changed: Iterable[str]) -> list[str]:
-    """Return the files whose tests matter for these changed files, in the order in which they are to be run."""
+def arguments_for(changed: Sequence[str]) -> list[str]:
+    """Return pytest's arguments for the tests that matter for these changed files, in the order in which they are to be run."""
     tests = [path for path in changed if PurePosixPath(path).match("tests/**/test_*.py")]
     modules = [path for path in changed if path.startswith(SOURCE) and path.endswith(".py")]
     own = [each for path in modules for each in (*_test_file(path), path)]
+    policies = [PurePosixPath(path).stem for path in modules if PurePosixPath(path).match(f"{SOURCE}policies/[!_]*.py")]
+    common = COMMON if policies else ()
+    # If a common test has changed, or what it tests, then it is run for all policies.
+    options = [f"--policies={','.join(policies)}"] if policies and not {*tests, *own} & {*COMMON} else []
     graph = grimp.build_graph("rotting")
     others = [each for path in modules for importer in _importers(path, graph) for each in _test_file(importer)]
-    return list(dict.fromkeys((*tests, *own, *ALWAYS, *others)))
+    return [*options, *dict.fromkeys((*tests, *own, *common, *ALWAYS, *others))]
 
 
 def main(arguments: Sequence[str]) -> None:
     """Run from the command line."""
     commit = arguments[0] if arguments else "HEAD"
-    print(*files_to_test(changed_files(commit)), sep="\n")  # noqa: T201 - for the shell
+    print(*arguments_for(changed_files(commit)), sep="\n")  # noqa: T201 - for the shell
 
 
 if __name__ == "__main__":

@@ -237,6 +237,25 @@ class Policy:
 
     Subclasses have a `name`, a `kernel`, and a field made by `parameter` for each parameter; CONTRIBUTING has a policy in full.
 
+    Attributes:
+        name: the name on the command line and in files, unique among policies.
+        kernel: the functions of the policy.
+        title: the name in figures and tables, as papers write it; by default the name of the class.
+        rested: whether it has a guarantee, or is known to learn, if arms rot with their pulls.
+        restless: whether it has a guarantee, or is known to learn, if arms rot with time.
+        needs_horizon: whether it needs the number of rounds.
+        needs_changes: whether it needs the number of changes, or how much the means vary.
+        randomised: whether it draws random numbers.
+        has_index: whether it pulls the arm with the largest index, the `value` of `explain`, except when it explores. A bandit
+            lowers the index of arms whose rewards are still pending.
+        first_pulls: whether each arm is pulled once, in order, before any other choice, and so is an arm that is added later.
+        cost: time of a round.
+        memory: size of the state after t rounds.
+        tuning_params: parameters that the tuning uses: allowed only with a `horizon`.
+        manual_params: parameters set by hand: allowed only without a `horizon`, from which the tuning computes them.
+        sees_means: whether it is an oracle: the game writes the true mean of every arm into `state.means` before each choice.
+        listed: whether `list_policies` returns it; a policy that is not listed can only be found by its name.
+
     Example:
         >>> from rotting.policies.raw_ucb import RAWUCB
         >>> RAWUCB(alpha=4)
@@ -248,38 +267,19 @@ class Policy:
     name: ClassVar[str]
     kernel: ClassVar[Kernel]
     title: ClassVar[str]
-    """The name in figures and tables, as papers write it; that of the class by default."""
-    sees_means: ClassVar[bool] = False
-    """An oracle: the game writes the true mean of every arm into `state.means` before each choice."""
-    listed: ClassVar[bool] = True
-    """Returned by `list_policies`; a policy that is not listed can only be found by its name."""
-    first_pulls: ClassVar[bool] = True
-    """Each arm is pulled once, in order, before any other choice, and so is an arm that is added later."""
-    has_index: ClassVar[bool] = False
-    """Pulls the arm with the largest index, the `value` of `explain`, except when it explores.
-
-    A bandit lowers the index of arms whose rewards are still pending.
-    """
-
-    tuning_params: ClassVar[tuple[str, ...]] = ()
-    """Parameters that the tuning uses: allowed only with a `horizon`."""
-    manual_params: ClassVar[tuple[str, ...]] = ()
-    """Parameters set by hand: allowed only without a `horizon`, from which the tuning computes them."""
-
-    needs_horizon: ClassVar[bool] = False
-    """Needs the number of rounds."""
-    needs_changes: ClassVar[bool] = False
-    """Needs the number of changes, or how much the means vary."""
-    randomised: ClassVar[bool] = False
-    """Draws random numbers."""
     rested: ClassVar[bool] = False
-    """Has a guarantee, or is known to learn, if arms rot with their pulls."""
     restless: ClassVar[bool] = False
-    """Has a guarantee, or is known to learn, if arms rot with time."""
+    needs_horizon: ClassVar[bool] = False
+    needs_changes: ClassVar[bool] = False
+    randomised: ClassVar[bool] = False
+    has_index: ClassVar[bool] = False
+    first_pulls: ClassVar[bool] = True
     cost: ClassVar[str] = "O(K)"
-    """Time of a round."""
     memory: ClassVar[str] = "O(K)"
-    """Size of the state after t rounds."""
+    tuning_params: ClassVar[tuple[str, ...]] = ()
+    manual_params: ClassVar[tuple[str, ...]] = ()
+    sees_means: ClassVar[bool] = False
+    listed: ClassVar[bool] = True
 
     params_class: ClassVar[Callable[..., Params]]
     """The NamedTuple class of `params`, derived from the fields."""

@@ -34,7 +34,7 @@ class SlowDisk(apsw.VFS):
         self.below = apsw.vfs_names()[0]
         super().__init__("slow-disk", self.below, makedefault=True)
 
-    def xOpen(self, name: Any, flags: Any) -> apsw.VFSFile:  # noqa: N802 - named by SQLite
+    def xOpen(self, name: Any, flags: Any) -> apsw.VFSFile:
         return _SlowFile(self, name, flags)
 
     def wait(self) -> None:
@@ -53,13 +53,13 @@ class _SlowFile(apsw.VFSFile):
         super().__init__(disk.below, name, flags)
         self._disk = disk
 
-    def xLock(self, level: int) -> None:  # noqa: N802
+    def xLock(self, level: int) -> None:
         try:
             super().xLock(level)
         except apsw.IOError:  # a reader asks for a lock that it cannot have when it closes the file
             raise apsw.BusyError from None
 
-    def xSync(self, flags: int) -> None:  # noqa: N802
+    def xSync(self, flags: int) -> None:
         self._disk.wait()
         super().xSync(flags)
 

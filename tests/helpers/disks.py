@@ -29,10 +29,10 @@ class Disk(apsw.VFS):
         self.below = apsw.vfs_names()[0]
         super().__init__("failing-disk", self.below, makedefault=True)
 
-    def xOpen(self, name: Any, flags: Any) -> apsw.VFSFile:  # noqa: N802 - of SQLite
+    def xOpen(self, name: Any, flags: Any) -> apsw.VFSFile:
         return _File(self, name, flags)
 
-    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: N802
+    def xDelete(self, filename: str, syncdir: bool) -> None:
         super().xDelete(filename, syncdir)
         self.on_disk.pop(filename, None)
         self.under_way.pop(filename, None)
@@ -51,19 +51,19 @@ class _File(apsw.VFSFile):
             path = Path(self.name)
             disk.on_disk[self.name] = bytearray(path.read_bytes() if path.exists() else b"")
 
-    def xLock(self, level: int) -> None:  # noqa: N802
+    def xLock(self, level: int) -> None:
         try:
             super().xLock(level)
         except apsw.IOError:  # who only reads cannot have this lock; SQLite asks for it all the same when it closes a file
             raise apsw.BusyError from None
 
-    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
+    def xRead(self, amount: int, offset: int) -> bytes:
         self.disk.reads += 1
         if self.disk.reads_fail:
             raise apsw.IOError
         return bytes(super().xRead(amount, offset))
 
-    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
+    def xWrite(self, data: bytes, offset: int) -> None:
         if self.disk.full:
             half = bytes(data[: len(data) // 2])  # there was room for some of it
             super().xWrite(half, offset)
@@ -72,11 +72,11 @@ class _File(apsw.VFSFile):
         super().xWrite(data, offset)
         self.disk.under_way.setdefault(self.name, []).append((offset, bytes(data)))
 
-    def xTruncate(self, size: int) -> None:  # noqa: N802
+    def xTruncate(self, size: int) -> None:
         super().xTruncate(size)
         del self.disk.on_disk[self.name][size:]
 
-    def xSync(self, flags: int) -> None:  # noqa: N802
+    def xSync(self, flags: int) -> None:
         written = self.disk.under_way.pop(self.name, [])
         if self.disk.syncs_fail:
             raise apsw.IOError

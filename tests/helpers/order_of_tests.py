@@ -1,12 +1,16 @@
-"""Which tests follow one another: those of a policy, whichever file they are in, and otherwise those of a file.
+"""Which policy a test plays, and so which tests follow one another, and which are left out.
+
+Tests of a policy follow one another, whichever file they are in, and otherwise those of a file.
 
 Workers begin with a part each of the row of tests. Most of the time goes into compiling. A worker that has compiled the
 functions of a policy has them for all its tests, and what a file sets up for its tests is set up once.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
+from pathlib import Path
 from typing import TypeVar
 
 from rotting.registry import list_policies
@@ -16,6 +20,13 @@ REPRESENTATIVE = frozenset({"effrawucb", "rawucb", "ucb1", "exp3s", "thompsonsam
 """One policy of each kind: `make test` compiles only these, `make test-all` all of them."""
 SLOW_INTERPRETED = frozenset({"rawklucb", "thompsonsampling", "discountedts", "slidingwindowts"})
 """Policies that take ten times as long as others without the compiler, and the folders of tests where that shows."""
+COMMON = (
+    "tests/policies/test_equality.py",
+    "tests/live/test_checks.py",
+    "tests/test_policy.py",
+    "tests/kernels/test_elementary.py",
+)
+"""Files with tests that run for every policy: a new policy is most likely to fail one of them, besides its own tests."""
 LONG_FOLDERS = ("tests/live/", "tests/parts/", "tests/policies/families/", "tests/store/")
 WHOLE = ("tests/docs/test_site.py", "tests/report/")  # one share each, whatever they name: what they look at is written once
 
@@ -24,6 +35,13 @@ WHOLE = ("tests/docs/test_site.py", "tests/report/")  # one share each, whatever
 def _policies() -> list[str]:
     """The names of the library's policies without hyphens, long ones first: RAW-UCB++ is not RAW-UCB."""
     return sorted((_letters(each.name) for each in list_policies()), key=len, reverse=True)
+
+
+@cache
+def _released() -> frozenset[str]:
+    """The names, without hyphens, of the policies whose defaults are recorded."""
+    recorded = Path(__file__).parent.parent / "policies" / "defaults.json"
+    return frozenset(map(_letters, json.loads(recorded.read_text("utf-8"))))
 
 
 def _letters(text: str) -> str:
@@ -74,7 +92,7 @@ def by_share(items: Iterable[T], node: Callable[[T], str]) -> list[T]:
 
 
 def is_represented(node: str) -> bool:
-    """Return whether a test, by its node id, plays a policy that others represent.
+    """Return whether a test, by its node id, plays a policy that others represent. A new policy stands for itself.
 
     Example:
         >>> is_represented("tests/policies/test_fewa.py::test_its_width")
@@ -82,8 +100,21 @@ def is_represented(node: str) -> bool:
         >>> is_represented("tests/policies/test_ucb1.py::test_its_width")
         False
     """
-    name = share(node)
-    return name in _policies() and name not in REPRESENTATIVE
+    return share(node) in _released() - REPRESENTATIVE
+
+
+def is_of_another(node: str, policies: Iterable[str]) -> bool:
+    """Return whether a test, by its node id, is in a file of `COMMON` and plays none of these policies.
+
+    Example:
+        >>> is_of_another("tests/live/test_checks.py::test_every_policy_keeps_the_contract[fewa]", ["ucb1"])
+        True
+        >>> is_of_another("tests/live/test_checks.py::test_every_policy_keeps_the_contract[eff-fewa]", ["ucb1", "eff_fewa"])
+        False
+        >>> is_of_another("tests/policies/test_fewa.py::test_its_width", ["ucb1"])
+        False
+    """
+    return node.startswith(COMMON) and share(node) not in map(_letters, policies)
 
 
 def takes_long(node: str) -> bool:

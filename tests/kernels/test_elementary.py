@@ -1,18 +1,22 @@
 """Logarithms, exponentials and powers: correct to a unit in the last place, the same compiled, the only ones of kernels."""
 
-import dis
 import math
 import random
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from decimal import Decimal, localcontext
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import pytest
 
 from rotting.engines.compile import compiled
+from rotting.errors import KernelError
 from rotting.kernels import elementary
 from rotting.kernels.binding import reached_functions
+from rotting.kernels.code_checks import check_exact
 from rotting.policy import Policy
 from rotting.problems.noise import ByArm, Noise, known_kinds
 from tests.conftest import INTERPRETED
@@ -131,34 +135,43 @@ def test_where_a_library_would_raise() -> None:
     assert math.isnan(elementary.power(-1.0, 0.5))
 
 
-EXACT = {"sqrt", "floor", "ceil", "inf", "nan", "e", "isfinite"}  # of `math`: constants, and what IEEE 754 rounds in one way
+INEXACT: dict[str, tuple[Any, str]] = {
+    "math.log": (lambda x: math.sqrt(x) + math.log(x), "log"),
+    "np.exp": (lambda x: 2.0 * np.exp(x), "exp"),
+    "math.pow": (lambda x: math.pow(x, 3.0), "power"),
+    "pow": (lambda x: pow(x, 3.0), "power"),
+    "**": (lambda x: x**1.5, "math.sqrt, a product, or power"),
+    "math.sin": (lambda x: 2.0 * math.sin(x), "log, log1p, exp, expm1 or power"),
+}
 
 
-def _inexact(function: Any) -> list[str]:
-    """What a kernel uses of `math`, or of the operator **, that differs from machine to machine."""
-    found, before = [], ""
-    for each in dis.get_instructions(function.__code__):
-        if before == "math" and function.__globals__.get("math") is math and each.argval not in EXACT:
-            found.append(str(each.argval))
-        if each.opname == "BINARY_OP" and each.argrepr == "**":
-            found.append("**")
-        before = str(each.argval)
-    return found
+@pytest.mark.parametrize("used", INEXACT)
+def test_an_inexact_kernel_is_found(used: str) -> None:
+    kernel, instead = INEXACT[used]
+    line = kernel.__code__.co_firstlineno
+    with pytest.raises(KernelError) as error:
+        check_exact(kernel)
+    assert re.fullmatch(
+        rf"<lambda> \(test_elementary.py, line {line}: `.*`\) must not use {re.escape(used)}, "
+        rf"whose last bit differs between machines: use {instead} of rotting\.kit",
+        str(error.value),
+    )
 
 
-def test_an_inexact_kernel_would_be_found() -> None:
+def test_an_exact_kernel_is_not_refused() -> None:
     def kernel(x: float) -> float:
-        return float(math.log(x) + x**1.5 + math.sqrt(x))
+        return float(math.sqrt(x) + math.floor(x) + np.abs(x) * math.pi + elementary.log(x) + 2.0**-3)
 
-    assert _inexact(kernel) == ["log", "**"]
+    check_exact(kernel)  # type: ignore[arg-type]  # mypy: a callable, not a FunctionType
+    check_exact(FunctionType(INEXACT["pow"][0].__code__, {"pow": elementary.power}))
 
 
 @pytest.mark.parametrize("policy", examples(), ids=lambda policy: policy.name)
 def test_policies_use_no_others(policy: Policy) -> None:
-    kernel = policy.kernel
-    for function in (kernel.init, kernel.choose, kernel.update, kernel.reset):
+    for field in fields(policy.kernel):
+        function = getattr(policy.kernel, field.name)
         for each in reached_functions(function) if function is not None else []:
-            assert not _inexact(each), each
+            check_exact(each)
 
 
 OWN = [kind for kind in known_kinds().values() if kind.__module__.startswith("rotting.")]
@@ -167,4 +180,4 @@ OWN = [kind for kind in known_kinds().values() if kind.__module__.startswith("ro
 @pytest.mark.parametrize("noise", [each for each in OWN if each is not ByArm])  # which draws as the noises of its arms do
 def test_noises_use_no_others(noise: type[Noise]) -> None:
     for each in reached_functions(noise.draw):
-        assert not _inexact(each), each
+        check_exact(each)

@@ -1,5 +1,6 @@
 """Every policy in the registry keeps the contract, and the checker sees what breaks it."""
 
+import math
 import re
 import traceback
 from typing import Any, NamedTuple
@@ -19,7 +20,10 @@ from rotting.parts.noise_scale import NoiseScale
 from rotting.policies import ucb1
 from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.greedy_oracle import GreedyOracle
-from rotting.policy import Kernel, Params, Policy, defined
+from rotting.policies.uniform import Uniform
+from rotting.policy import Kernel, Params, Policy, Reason, defined
+from rotting.problems import two_arms
+from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 from tests.helpers.broken_policies import BROKEN, SOUND
 from tests.helpers.games import examples, some
@@ -71,6 +75,7 @@ def broken(**changes: Any) -> Policy:
     class Broken(ucb1.UCB1):
         name = "broken"
         kernel = Kernel(**functions)
+        has_index = "explain" in changes
 
     return Broken()
 
@@ -296,6 +301,60 @@ def test_a_broken_policy_is_caught(changes: dict[str, Any], rule: str) -> None:
         check_policy(broken(**changes))
 
 
+def takes_a_logarithm(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
+    return int(arms[0]) if math.log(t) < 0.0 else int(choose_ucb1(p, s, t, key, arms))
+
+
+def squared(x: float) -> float:
+    return x**2
+
+
+def squares(p: Params, s: ucb1.State, t: int, arm: int, reward: float) -> None:
+    update_ucb1(p, s, t, arm, squared(reward))
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        (
+            {"choose": takes_a_logarithm},
+            r"^Broken\(sigma=1.0\): takes_a_logarithm \(test_checks.py, line .*`\) must not use math.log, .*: use log of ",
+        ),
+        (
+            {"update": squares},
+            r"^Broken\(sigma=1.0\): squared \(test_checks.py, line .*: `return x\*\*2`\) must not use \*\*, ",
+        ),
+    ],
+)
+def test_what_differs_between_machines_is_refused_by_the_check_alone(changes: dict[str, Any], rule: str) -> None:
+    policy = broken(**changes)
+    with pytest.raises(CheckError, match=rule):
+        check_policy(policy)
+    bandit = Bandit(policy, arms=["a", "b"])
+    bandit.update(bandit.pull(), 0.5)
+    assert simulate(policy, two_arms(horizon=5), runs=1).pulls.sum() == 5
+
+
+def no_index(p: Params, s: ucb1.State, t: int, arms: Ints, arm: int) -> Reason:
+    return Reason(math.nan, math.nan, 0, math.nan)
+
+
+def test_a_policy_that_declares_an_index_must_have_one() -> None:
+    rule = r"explain must return an index that is not NaN, unless the class says `has_index = False` \(Broken\(sigma=1.0\)\)"
+    with pytest.raises(CheckError, match=rule):
+        check_policy(broken(explain=no_index))
+    silent = broken()
+    type(silent).has_index = True
+    with pytest.raises(CheckError, match=rule):
+        check_policy(silent)
+
+
+def test_a_policy_that_draws_has_no_index() -> None:
+    indexed = type("Indexed", (Uniform,), {"name": "indexed", "listed": False, "has_index": True})()
+    with pytest.raises(CheckError, match=r"a policy that draws must not say `has_index = True` \(Indexed\(\)\)"):
+        check_policy(indexed)
+
+
 def draws_in_secret(p: Params, s: ucb1.State, t: int, key: int, arms: Ints) -> int:
     if t <= arms.size or uniform(key, t, 0) < 0.5:
         return int(arms[(t - 1) % arms.size])
@@ -388,6 +447,7 @@ class PullsARemovedArm(ucb1.UCB1):
     name = "pulls-a-removed-arm"
     kernel = Kernel(ucb1.init, once, ucb1.update)
     first_pulls = False
+    has_index = False
 
 
 def test_a_single_pull_of_an_arm_that_was_just_removed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

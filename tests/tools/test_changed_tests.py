@@ -7,36 +7,70 @@ from pathlib import Path
 
 import pytest
 
-from tools.changed_tests import ALWAYS, ROOT, changed_files, files_to_test
+from tests.helpers.order_of_tests import COMMON, share
+from tools.changed_tests import ALWAYS, ROOT, arguments_for, changed_files
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """What git calls a commit without files: everything differs from it."""
 
 
 def test_a_module_is_tested_by_its_own_file_and_examples_then_by_those_of_its_importers() -> None:
-    found = files_to_test(["src/rotting/parts/hull.py"])
+    found = arguments_for(["src/rotting/parts/hull.py"])
     assert found[:4] == ["tests/parts/test_hull.py", "src/rotting/parts/hull.py", *ALWAYS]
     assert "tests/parts/test_hull_windows.py" in found[4:]
     assert "tests/cli/test_cli.py" not in found
 
 
 def test_a_module_that_is_tested_with_another_finds_that_file() -> None:
-    assert files_to_test(["src/rotting/service/decoding.py"])[0] == "tests/service/test_application.py"
+    assert arguments_for(["src/rotting/service/decoding.py"])[0] == "tests/service/test_application.py"
+
+
+def test_a_policy_is_tested_by_the_tests_that_run_for_every_policy() -> None:
+    found = arguments_for(["src/rotting/policies/exp3.py", "src/rotting/policies/__init__.py"])
+    own = ["tests/policies/test_exp3.py", "src/rotting/policies/exp3.py"]
+    assert found[:3] == ["--policies=exp3", *own]
+    assert [each for each in found if each in {*COMMON, *ALWAYS}] == [*COMMON, *ALWAYS]
+    assert arguments_for(["src/rotting/policies/exp3.py", "src/rotting/policies/fewa.py"])[0] == "--policies=exp3,fewa"
+
+
+def test_a_common_test_that_has_changed_is_run_for_every_policy() -> None:
+    for changed in ("tests/policies/test_equality.py", "src/rotting/live/checks.py"):
+        assert not [each for each in arguments_for(["src/rotting/policies/exp3.py", changed]) if each.startswith("--")]
+
+
+def test_the_common_tests_are_those_of_the_policies_that_are_named() -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-n0",
+        "-q",
+        "--collect-only",
+        "-p",
+        "no:cacheprovider",
+        "--policies=exp3_s",
+        *COMMON,
+    ]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    found = [line for line in done.stdout.splitlines() if "::" in line]
+    assert {line.partition("::")[0] for line in found} == {*COMMON}
+    assert {share(line) for line in found} == {"exp3s"}
 
 
 def test_a_changed_test_comes_first_and_once() -> None:
-    found = files_to_test(["src/rotting/parts/hull.py", "tests/parts/test_hull.py"])
+    found = arguments_for(["src/rotting/parts/hull.py", "tests/parts/test_hull.py"])
     assert found.count("tests/parts/test_hull.py") == 1
     assert found[0] == "tests/parts/test_hull.py"
 
 
 def test_a_text_needs_no_tests_but_the_quick_ones() -> None:
-    assert files_to_test(["docs/paper.md", "CHANGELOG.md"]) == list(ALWAYS)
+    assert arguments_for(["docs/paper.md", "CHANGELOG.md"]) == list(ALWAYS)
 
 
 def test_every_file_that_is_named_is_there() -> None:
     modules = [path.relative_to(ROOT).as_posix() for path in (ROOT / "src/rotting/common").glob("*.py")]
-    assert all((ROOT / each).is_file() for each in files_to_test(modules))
+    assert all((ROOT / each).is_file() for each in arguments_for(modules))
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")

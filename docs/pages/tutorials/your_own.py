@@ -35,6 +35,7 @@ print(songs.kind, bool(songs.is_rotting()))
 # ``s``, the state: arrays that the functions modify. This policy pulls the arm with the largest upper bound, computed from its
 # last ``window`` rewards.
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -65,7 +66,7 @@ def index(p: Params, s: State, t: int, i: int) -> Reason:
     if h == 0:
         return Reason(np.inf, 0.0, 0, np.inf)
     mean = s.last[i, :h].sum() / h
-    width = p.sigma * (2.0 * log(float(t)) / h) ** 0.5
+    width = p.sigma * math.sqrt(2.0 * log(float(t)) / h)
     return Reason(mean + width, mean, h, width)
 
 

@@ -4,6 +4,7 @@ import dis
 import functools
 import inspect
 import linecache
+import math
 import random
 from collections.abc import Sequence
 from itertools import pairwise
@@ -19,6 +20,15 @@ _REPEATABLE = (
     "whose numbers cannot be reproduced: use rotting.kit.uniform(key, t, draw) in a policy, "
     "rotting.kit.reward_uniform(key, run, arm, clock, draw) in a noise"
 )
+
+_KIT_FUNCTIONS = {"log": "log", "log1p": "log1p", "exp": "exp", "expm1": "expm1", "pow": "power", "power": "power"}
+_INEXACT = {
+    *_KIT_FUNCTIONS,
+    *("log2", "log10", "logaddexp", "logaddexp2", "exp2", "float_power", "cbrt", "hypot", "erf", "erfc", "gamma", "lgamma"),
+    *("sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh"),
+    *("arcsin", "arccos", "arctan", "arctan2", "arcsinh", "arccosh", "arctanh"),
+}
+"""Functions of `math` and NumPy whose last bit differs between machines. IEEE 754 rounds others, such as `sqrt`, in one way."""
 
 
 def place(code: CodeType, line: int | None = None) -> str:
@@ -101,6 +111,28 @@ def check_code(function: FunctionType) -> None:
     for name, line in _owners_of_random(function.__code__):
         if function.__globals__.get(name) is np:
             raise KernelError(f"{place(function.__code__, line)} must not use {name}.random, {_REPEATABLE}")
+
+
+def check_exact(function: FunctionType) -> None:
+    """Refuse a kernel that uses powers, logarithms or other functions whose last bit differs between machines.
+
+    Only checks call this: a policy that does not keep the rule can be played, but not everywhere with the same result.
+    """
+    for before, instruction in pairwise(instructions(function.__code__)):
+        owner = function.__globals__.get(before.argval) if before.opname == "LOAD_GLOBAL" else None
+        if instruction.opname == "BINARY_OP" and instruction.argrepr in {"**", "**="}:
+            used, instead = "**", "math.sqrt, a product, or power"
+        elif (owner is math or owner is np) and instruction.argval in _INEXACT:
+            used = f"{before.argval}.{instruction.argval}"
+            instead = _KIT_FUNCTIONS.get(instruction.argval, "log, log1p, exp, expm1 or power")
+        elif instruction.opname == "LOAD_GLOBAL" and instruction.argval == "pow" and "pow" not in function.__globals__:
+            used, instead = "pow", "power"
+        else:
+            continue
+        why = "whose last bit differs between machines"
+        raise KernelError(
+            f"{place(function.__code__, _line(instruction))} must not use {used}, {why}: use {instead} of rotting.kit"
+        )
 
 
 def check_global(function: FunctionType, name: str, value: object) -> None:

@@ -2,6 +2,7 @@
 
 import dis
 import json
+import math
 from dataclasses import fields
 from itertools import combinations
 from types import FunctionType
@@ -10,7 +11,7 @@ import numpy as np
 
 from rotting.errors import CheckError, InvalidTypeError, InvalidValueError, KernelError
 from rotting.kernels.binding import digest, plain_function, reached_functions
-from rotting.kernels.code_checks import place
+from rotting.kernels.code_checks import check_exact, place
 from rotting.kernels.nested_state import flatten
 from rotting.kernels.readable_errors import naming_owner, with_readable_errors
 from rotting.live import policy_state as states
@@ -67,6 +68,7 @@ def _check_code(policy: Policy) -> None:
                 digest(plain_function(field.name, function))
                 for reached in reached_functions(function):
                     _check_no_memory(reached)
+                    check_exact(reached)
 
 
 def _check_no_memory(function: FunctionType) -> None:
@@ -121,6 +123,20 @@ def _check_mask(policy: Policy) -> None:
         require_same_arms(arms, given, t)
         require("an arm that is not available must not be chosen", arm in given, f"round {t}: {arm!r}")
         update(policy.params, state, t, arm, float(t % 3) / 2.0)
+
+
+def _check_index(policy: Policy) -> None:
+    """Check a policy that declares an index: a bandit lowers the index of arms with pending rewards, and chooses by it."""
+    if not policy.has_index:
+        return
+    require("a policy that draws must not say `has_index = True`", not policy.randomised, policy)
+    learner, arms, indices = Learner.new(policy, 1), np.zeros(1, np.int64), []
+    for t in range(1, ROUNDS + 1):
+        learner.learn(t, 0, 0.5)
+        indices.append(learner.choose_and_explain(t + 1, KEY, arms)[1])
+    # Not in every round: a policy with epochs has no index while it explores.
+    known = not all(map(math.isnan, indices))
+    require("explain must return an index that is not NaN, unless the class says `has_index = False`", known, policy)
 
 
 def _check_learning(policy: Policy) -> None:
@@ -187,10 +203,12 @@ def check_policy(policy: Policy) -> None:
     The checks:
 
     - The policy is a value: equality, hash, JSON. It keeps nothing outside its state, which can grow and be saved.
+    - Its functions use no powers and logarithms whose last bit may differ between machines.
     - It plays the same game interpreted and compiled, a second time, with more room, enlarged many times, and explained or not.
       It plays with one arm, and with fewer rounds than arms.
     - It chooses among the available arms only, and mostly the arm with the largest index that `explain` returns. The means that
-      `explain` returns follow the rewards. If it draws, it declares that, with the right propensities.
+      `explain` returns follow the rewards. If it draws, it declares that, with the right propensities. If it declares an
+      index, it has one.
     - When an arm is removed and another one takes its slot, nothing of the old arm is left, and nothing of other arms is lost.
       A bandit that grew before its first reward equals one that began with all arms.
     - It works live: saved and restored, with arms added and removed.
@@ -211,7 +229,7 @@ def check_policy(policy: Policy) -> None:
         raise InvalidTypeError("policy", "be a policy such as RAWUCB(alpha=1.4)", policy)
     checks = [_check_value, _check_code, _check_state, _check_games, _check_mask, check_randomness]
     if not policy.sees_means:
-        checks += [_check_horizon, _check_learning, check_removal, _check_growth, _check_live]
+        checks += [_check_horizon, _check_index, _check_learning, check_removal, _check_growth, _check_live]
     try:
         for check in checks:
             check(policy)
