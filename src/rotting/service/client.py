@@ -125,7 +125,7 @@ def _no_response(error: Exception, attempt: Attempt, timeout: float) -> NoRespon
 
 
 class _BaseClient(ServiceMethods, Generic[P]):
-    """What both clients are made of."""
+    """The methods that both clients share."""
 
     _new_pool: Callable[[Address], P]
 
@@ -158,10 +158,10 @@ class Client(_BaseClient[BlockingPool], Blocking):
             decision = songs.decide()
             songs.reward(decision.id, 1.0)
 
-    A lost response does no harm: the client tries again, and every decision has an idempotency key, so that the second attempt
-    finds the decision of the first. Before attempt k + 1 (k = 1, 2, ...) the client waits `min(5, 0.25 * 2**k)` seconds times
-    a random factor from [0.5, 1], or as long as the `Retry-After` header of the response asks for if that is longer. If the
-    pause would not end before the deadline, the call fails at once.
+    A lost response does no harm: the client retries the request, and every decision has an idempotency key, so that the second
+    attempt returns the decision of the first. Before attempt k + 1 (k = 1, 2, ...) the client waits `min(5, 0.25 * 2**k)`
+    seconds times a random factor from [0.5, 1], or as long as the `Retry-After` header of the response asks for if that is
+    longer. If the pause would not end before the deadline, the call fails at once.
 
     If `decide` fails for good or is interrupted after the request was sent, the client asks the service to cancel the decision,
     which takes at most one second. A decision with your own `key` is not cancelled: ask for it again.
