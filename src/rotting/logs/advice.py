@@ -1,4 +1,4 @@
-"""`advise`: what policies would have earned in the place of the one that wrote a log, whichever way arms wear out."""
+"""`advise`: what policies would have earned instead of the one that wrote a log, whichever way arms wear out."""
 
 import math
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ _AT_ONCE = 20  # runs whose means are in memory at a time
 class Gain(NamedTuple):
     """What a policy would have earned if arms wear out along a clock.
 
-    `reward` is the sum of the mean rewards of all rounds; `gain` compares it with that of the choices of the log, in per cent.
+    `reward` is the sum of the mean rewards of all rounds; `gain` compares it with that of the choices of the log, in percent.
     Their intervals contain the results of 95 % of the problems that the log could have come from.
     """
 

@@ -157,7 +157,7 @@ def _clock(log: Log, arms: tuple[ArmTrend, ...], change: tuple[float, float, flo
     if len(log.units) < clocks.FEWEST_UNITS:
         why = f"The pulls of an arm grow with time (entanglement {entangled:.2f}), so either clock explains the same rewards."
         could = f"At least {clocks.FEWEST_UNITS} units of unequal traffic could tell"
-        may = "random pauses may, but need many arms that wear a lot (docs/probe.md)"
+        may = "random pauses may, but need many arms that wear out a lot (docs/probe.md)"
         return CANNOT_TELL, f"{why} {could}; {may}." if pauses is None else f"{why}{_silence_of(pauses)} {could}."
     why = f"The units do not tell pulls and time apart clearly enough (entanglement {entangled:.2f})."
     return CANNOT_TELL, why if pauses is None else why + _silence_of(pauses)

@@ -247,7 +247,7 @@ def _untangle(diagnosis: Diagnosis) -> list[str]:
             f"{FEWEST_UNITS} of them, some with much traffic and some with little."
         )
     if log.paused is None:
-        found += " Random pauses (rotting.Bandit(probe=...)) may tell, but need many arms that wear a lot: docs/probe.md."
+        found += " Random pauses (rotting.Bandit(probe=...)) may tell, but need many arms that wear out a lot: docs/probe.md."
     return [found]
 
 

@@ -203,7 +203,8 @@ class ServiceMethods:
     ) -> Call[None]:
         """Create a bandit with the arguments of `rotting.Bandit`.
 
-        Repeating the call changes nothing. A bandit of the same name with other arguments is refused.
+        Repeating the call changes nothing. If there is a bandit of the same name with other arguments, the call raises an
+        error.
 
         Args:
             name: letters, digits and `._~-`.
