@@ -87,7 +87,7 @@ def played() -> str:
 
 def test_a_whole_store_verifies(played: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["log", played, "--verify"]) == 0
-    assert capsys.readouterr().out == "songs.rot: 3 events, all as they were written, and every choice the same again\n"
+    assert capsys.readouterr().out == "songs.rot: 3 events, all intact, and all choices are the same when replayed\n"
 
 
 def test_what_other_code_decided_is_a_note_and_no_damage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,7 +106,7 @@ def test_what_other_code_decided_is_a_note_and_no_damage(capsys: pytest.CaptureF
         assert ("is damaged: 1 problem" in err) == (code == 1)
         assert "the decision of round 1 was 'b', and is 'a' now" in out
     assert out.startswith("ucb1: epoch 1 was written by rotting 0.0.9 with policy code ")
-    assert out.endswith("0.0.9.rot: 1 events, all as they were written, see above what other code wrote\n")
+    assert out.endswith("0.0.9.rot: 1 event, all intact; see above what other versions wrote\n")
 
 
 def test_a_damaged_store_does_not_verify(played: str, capsys: pytest.CaptureFixture[str]) -> None:

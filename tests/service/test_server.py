@@ -226,7 +226,7 @@ def test_a_killed_service_loses_and_repeats_no_event(tmp_path: Path) -> None:
     assert len(rewarded) >= 20 * KILLS
     verified = run_command("log", str(path), "--verify")
     assert (verified.returncode, verified.stderr) == (0, "")
-    assert "and every choice the same again" in verified.stdout
+    assert "and all choices are the same when replayed" in verified.stdout
     with SQLiteStore(path, readonly=True) as store:
         payloads = [event.payload for event in store.read("songs")]
     ids = Counter(each["id"] for each in payloads if each.get("event") == "decided")

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 _COLUMNS = {
     "arm": "column with the arms; default: arm",
     "reward": "column with the rewards, empty where unknown; default: reward",
-    "time": "column with the times of the decisions; default: the rows are in order",
-    "unit": "column that says who wears out, such as a country or a placement",
-    "propensity": "column with the probabilities of the choices",
+    "time": "column with the times of the decisions; default: the rows are in chronological order",
+    "unit": "column that says who gets tired of an arm, such as a country or a placement",
+    "propensity": "column with the probability of each choice",
     "available": 'column with the arms that could be chosen, such as ["a", "b"]',
     "paused": "column with the arms that were paused at random, or empty",
-    "decision": "column with the ids of the decisions, which must differ",
+    "decision": "column with the ids of the decisions, which must be unique",
 }
 
 
@@ -58,7 +58,7 @@ def _analyse(options: argparse.Namespace) -> None:
 def add(commands: "Commands") -> None:
     """Add the command to the parser."""
     more = "Prints tables, or writes one HTML page into a new folder."
-    about = "Ask a log of past decisions which arms wear out, and which policy would have earned more"
+    about = "Find out from a log of past decisions which arms wear out, and which policy would have earned more"
     analyse = commands.add("analyse", _analyse, about, more)
     analyse.add_argument("file", metavar="FILE", help="a .csv or .parquet file, a store, or an export of `rotting log`")
     for name, text in _COLUMNS.items():
@@ -72,4 +72,4 @@ def add(commands: "Commands") -> None:
         help=f"one or several, written {SYNTAX}; default: RAW-UCB and others that fit the rewards",
     )
     analyse.add_argument("--seed", default="0", metavar="N", help="the same seed gives the same result; default: 0")
-    analyse.add_argument("--out", metavar="FOLDER", help="write the page report.html into a new folder")
+    analyse.add_argument("--out", metavar="FOLDER", help="write the HTML page report.html into a new folder")

@@ -170,12 +170,12 @@ def _noise(text: str) -> "Noise":
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that select the engine."""
-    parser.add_argument("--workers", metavar="N", help="number of threads; default: all CPUs. The result is the same")
+    parser.add_argument("--workers", metavar="N", help="number of threads; default: all CPUs. Does not change the result")
     parser.add_argument(
         "--engine",
         default="threads",
         metavar="NAME",
-        help="threads (the default), cuda, dask, or auto: a GPU if that is faster. The result is the same",
+        help="threads (the default), cuda, dask, or auto: the GPU for large simulations. Does not change the result",
     )
     parser.add_argument(
         "--scheduler", metavar="ADDRESS", help="Dask scheduler to use with --engine dask; default: a cluster on this machine"
@@ -189,7 +189,7 @@ def add_compile_option(parser: argparse.ArgumentParser) -> None:
         "--compile",
         default="auto",
         metavar="WHEN",
-        help="auto (the default): start interpreted and compile in the background; now: compile first; never",
+        help="auto (the default): start interpreted and compile in the background; now: compile first; never: only interpret",
     )
 
 

@@ -1,4 +1,4 @@
-"""`rotting backup`: copy a store, even while it is written to."""
+"""`rotting backup`: copy a store, even while it is being written to."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ def _backup(options: argparse.Namespace) -> None:
 
 def add(commands: "Commands") -> None:
     """Add the command to the parser."""
-    more = "Another program may be writing to the store. The copy is complete, as of one moment; no file is overwritten."
-    backup = commands.add("backup", _backup, "Copy a store, even while it is written to", more)
+    more = "Another program may be writing to the store. The copy is the store as it was at one moment; no file is overwritten."
+    backup = commands.add("backup", _backup, "Copy a store, even while it is being written to", more)
     backup.add_argument("file", metavar="FILE", help="the store, such as songs.rot")
     backup.add_argument("copy", metavar="COPY", help="the new file")

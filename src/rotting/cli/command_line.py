@@ -37,13 +37,13 @@ examples:
   rotting backup songs.rot monday.rot
   rotting compile raw-ucb eff-raw-ucb
 
-Policies and problems are written {SYNTAX}; `rotting list` names them all.
+Policies and problems are written {SYNTAX}; `rotting list` lists them all.
 """
 
 
 def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     """Return the parser, and the names of its commands."""
-    about = "Multi-armed bandits whose arms wear out: simulate, compare, decide live, reproduce."
+    about = "Multi-armed bandits whose arms wear out: simulate and compare policies, decide live, analyse logs."
     parser = Parser(prog="rotting", description=about, epilog=EXAMPLES, formatter_class=help_formatter, allow_abbrev=False)
     parser.add_argument("-V", "--version", action="version", version=f"rotting {__version__}")
     commands = Commands(parser)

@@ -1,4 +1,4 @@
-"""`rotting compile`: compile policies ahead, for example in the image of a container."""
+"""`rotting compile`: compile policies ahead of time, for example for a container image."""
 
 import argparse
 import time
@@ -32,9 +32,10 @@ def _compile(options: argparse.Namespace) -> None:
 def add(commands: "Commands") -> None:
     """Add the command to the parser."""
     more = (
-        "Later processes find the machine code in the cache on disk, which the environment variable NUMBA_CACHE_DIR names. "
-        "It is for this machine, this version, live decisions, and simulations with the noise of the problem."
+        "Later processes load the machine code from a cache on disk; the environment variable NUMBA_CACHE_DIR sets its folder. "
+        "The code is for this kind of machine and this version, for live decisions, and for simulations with the noise of "
+        "the problem."
     )
-    added = commands.add("compile", _compile, "Compile policies ahead", more)
+    added = commands.add("compile", _compile, "Compile policies ahead of time", more)
     added.add_argument("policy", nargs="+", metavar="POLICY", help=f"written {SYNTAX}")
     added.add_argument("--problem", default="two-arms", metavar="PROBLEM", help="as for simulate; default: two-arms")

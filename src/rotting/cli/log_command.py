@@ -59,8 +59,8 @@ def _verify(store: "SQLiteStore", file: str) -> None:
         print(line)
     if found.problems:
         raise StoreDamagedError(f"is damaged: {plural(len(found.problems), 'problem')}, events read: {found.events}", file)
-    choices = "see above what other code wrote" if found.notes else "and every choice the same again"
-    print(f"{file}: {found.events} events, all as they were written, {choices}")
+    choices = "; see above what other versions wrote" if found.notes else ", and all choices are the same when replayed"
+    print(f"{file}: {plural(found.events, 'event')}, all intact{choices}")
 
 
 def _text(value: object) -> str:
@@ -134,11 +134,11 @@ def _in_columns(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def add(commands: "Commands") -> None:
     """Add the command to the parser."""
-    more = "Another program may be writing to the store; nothing is changed. Ids are shortened; --json prints them in full."
+    more = "Only reads the store, which another program may be writing to. Shortens ids; --json prints them in full."
     log = commands.add("log", _log, "Print, export or verify the events of a store", more)
     log.add_argument("file", metavar="FILE", help="the store, such as songs.rot")
-    log.add_argument("--bandit", metavar="NAME", help="only the events of this bandit; default: of all bandits")
-    log.add_argument("--after", default="0", metavar="N", help="only the events after number N; default: 0")
+    log.add_argument("--bandit", metavar="NAME", help="only the events of this bandit; default: all bandits")
+    log.add_argument("--after", default="0", metavar="N", help="only the events after event number N; default: 0, all events")
     ways = log.add_mutually_exclusive_group()
     ways.add_argument("--json", action="store_true", help="print strict JSON, one event per line")
     ways.add_argument("--out", metavar="FILE.csv|FILE.parquet", help="export the events to a new file")

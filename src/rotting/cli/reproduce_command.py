@@ -70,12 +70,12 @@ def add(commands: "Commands") -> None:
     reproduce = commands.add("reproduce", _reproduce, "Repeat the experiments of the paper, and check its claims", more)
     reproduce.add_argument("experiment", nargs="*", help="rested-two-arms, restless-nights, ...; default: all of them")
     sizes = reproduce.add_mutually_exclusive_group()
-    quick, full = "few runs, for a few minutes (the default)", "as many runs as in the paper, for hours"
+    quick, full = "few runs: takes a few minutes (the default)", "as many runs as in the paper: takes hours"
     sizes.add_argument("--quick", dest="size", action="store_const", const="quick", default="quick", help=quick)
     sizes.add_argument("--full", dest="size", action="store_const", const="full", help=full)
     reproduce.add_argument(
         "--out", metavar="FOLDER", help="new folder for the report; default: the next free name in reproduced/"
     )
-    reproduce.add_argument("--fresh", action="store_true", help="ignore kept games and play all of them again")
+    reproduce.add_argument("--fresh", action="store_true", help="ignore cached games and play all games again")
     add_engine_options(reproduce)
     reproduce.add_argument("--no-progress", dest="progress", action="store_false", default=True, help="show no progress bar")

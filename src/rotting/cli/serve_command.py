@@ -56,7 +56,7 @@ def _token(options: argparse.Namespace) -> None:
     with user_errors():
         bandits = None if options.bandits is None else options.bandits.split(",")
         print(new_token(Path(options.file), options.name, options.scopes.split(","), bandits))
-    say(f"added to {options.file}, which holds the digest only; keep the token: it is shown once")
+    say(f"added to {options.file}, which stores only its digest; copy the token now: it is not shown again")
 
 
 def add(commands: "Commands") -> None:
@@ -75,10 +75,10 @@ def add(commands: "Commands") -> None:
         "--durability", default="disk", help="where a change is stored before the response: disk (default), os or memory"
     )
     serve.add_argument(
-        "--max-loaded", metavar="N", default="10000", help="bandits to keep in memory if they are not in use; default: 10000"
+        "--max-loaded", metavar="N", default="10000", help="maximum number of idle bandits to keep in memory; default: 10000"
     )
     add_compile_option(serve)
-    serve.add_argument("--rate", metavar="N", help="most requests per second of each token or address; default: no limit")
+    serve.add_argument("--rate", metavar="N", help="maximum requests per second for each token or address; default: no limit")
     serve.add_argument("--access-log", metavar="F", help="append a line for every request to this file; -: standard error")
     serve.add_argument("--tls-cert", metavar="F", help="certificate for HTTPS, with --tls-key")
     serve.add_argument("--tls-key", metavar="F", help="private key of the certificate")
@@ -90,11 +90,11 @@ def add(commands: "Commands") -> None:
         help="use the client address in X-Forwarded-For from this proxy",
     )
     token = commands.add(
-        "token", _token, "Add a token to a token file, and print it", "The file holds the digest of the token only."
+        "token", _token, "Add a token to a token file, and print it", "The file stores only the digest of the token."
     )
     token.add_argument("file", metavar="FILE", help="the token file; it is created if it is missing")
     token.add_argument("--name", default="unnamed", help="name of the token, for the access log")
     token.add_argument(
         "--scopes", default="decide,reward", help="scopes among decide, reward, admin, read; default: decide,reward"
     )
-    token.add_argument("--bandits", metavar="NAMES", help="only these bandits, such as songs,radio-*; default: all")
+    token.add_argument("--bandits", metavar="NAMES", help="allow only these bandits, such as songs,radio-*; default: all")

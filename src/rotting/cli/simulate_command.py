@@ -62,7 +62,9 @@ def add(commands: "Commands") -> None:
         help=f"one or several, {written}; alpha=0.6..2.4/10 stands for ten values",
     )
     simulate.add_argument(
-        "--horizon", metavar="N", help="rounds of a run, and horizon of the problem if it sets none; default: the problem's own"
+        "--horizon",
+        metavar="N",
+        help="rounds of a run, and horizon of the problem unless PROBLEM sets one; default: the problem's own",
     )
     simulate.add_argument("--runs", default="100", metavar="N", help="number of runs of each policy; default: 100")
     simulate.add_argument("--seed", default="0", metavar="N", help="the same seed gives the same result; default: 0")

@@ -26,7 +26,7 @@ def _theory(options: argparse.Namespace) -> None:
 
 def add(commands: "Commands") -> None:
     """Add the command to the parser."""
-    more = "Prints the constants of the problem, the bound of each theorem at the horizon, or why a theorem does not apply."
+    more = "Prints the constants of the problem and, for each theorem, its bound at the horizon or why it does not apply."
     theory = commands.add("theory", _theory, "Show what the paper proves about a problem", more)
     theory.add_argument("problem", metavar="PROBLEM", help=f"written {SYNTAX}")
     theory.add_argument(

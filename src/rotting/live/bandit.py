@@ -36,15 +36,15 @@ class Bandit(ArmChanges[Arm]):
         decision = bandit.decide()              # an arm, and an id
         bandit.reward(decision.id, 1.0)         # now or much later, in any order; sending it twice does no harm
 
-    `pull` and `update` are the simple form, without ids, for rewards that come one after the other.
+    `pull` and `update` are the simple form, without ids, for rewards that arrive in the order of the decisions.
 
     **Report rewards of 0, too.** A decision without a reward stays pending; it does not count as 0. A program that reports only
     clicks teaches the bandit that all arms are equally good. `expire` ends decisions whose reward will never come, `cancel`
     those that were never shown.
 
     No horizon is needed, unless the policy is tuned to one: the state grows with the rounds. A round is a decision, or a reward
-    without one (`learn` replays past rewards). The bandit learns each reward when it comes, in whatever order they come. A
-    policy that divides rewards by propensities learns it with the propensity of its own decision.
+    without one (`learn` replays past rewards). Without a `reward_window`, the bandit learns each reward when it arrives, in any
+    order. A policy that divides rewards by propensities uses the propensity of the decision that the reward belongs to.
 
     All methods may be called from several threads. A copy (`copy`, `deepcopy`, `pickle`) is an independent bandit that will
     draw the same random numbers. A forked process has its own copy, with its own random numbers.
@@ -53,25 +53,25 @@ class Bandit(ArmChanges[Arm]):
         policy: any policy except an oracle.
         arms: ids of the arms: strings, numbers, None or tuples of these, each once, at least one.
         seed: seed of the policy's own randomness.
-        pending: "shrink": pending decisions shrink the width of an arm's index as if their rewards had come, so that no arm is
-            chosen again and again before its first rewards come. "ignore": pending decisions change nothing. docs/delays.md has
-            the exact rule, and measures both.
-        max_pending: the most decisions that are pending. Each further decision expires the oldest one. As many rewards are
-            remembered: a second reward for an older id is "unknown".
+        pending: "shrink": pending decisions shrink the width of an arm's index as if their rewards had arrived, so that no arm
+            is chosen again and again before its first rewards arrive. "ignore": pending decisions change nothing.
+            docs/delays.md states the exact rule, and measures both.
+        max_pending: how many decisions can be pending. Each further decision expires the oldest one. The bandit also remembers
+            the rewards of this many earlier decisions: a second reward for an older decision is "unknown".
         reward_window: how long a decision waits for its reward: "30min", "2h", "1d", a `timedelta`, or a number of seconds. The
             bandit then learns strictly in the order of the decisions: a decision settles when all older ones have settled and
             it has a reward, or when its window closes. So clicks are not learned ahead of the zeros that never arrive. Windows
             close when the bandit is next used, by a clock that does not jump. By default there is no window: the bandit learns
-            each reward when it comes, and expects one for every decision.
+            each reward when it arrives, and expects one for every decision.
         missing: the reward of a decision whose window closes without one; None if such a decision does not count.
         probe: the share of the time for which each arm is paused at random, at most 0.5; None for no pauses. While an arm is
-            paused, time passes and its pulls stand still, so that a log of the bandit may tell whether arms wear out with
-            their pulls or with time (`rotting.diagnose`), if many arms wear a lot. An arm is paused for a quarter of its age
-            at a time. See docs/probe.md for how rarely pauses tell, and for their price.
-        compile: "auto": the bandit decides at once, interpreted, while a child process compiles the policy, and changes over to
-            machine code between two calls. With "now", calls wait for the compiler, unless `warm_up` was called; "never" does
-            without it. Machine code that is cached is used at once. The decisions are the same bit for bit. See
-            docs/engines.md.
+            paused, time passes but its number of pulls stays the same. So a log of the bandit can show whether arms wear out
+            with their pulls or with time (`rotting.diagnose`), if many arms wear out a lot. Each pause lasts for a quarter of
+            the age of the arm. docs/probe.md shows how rarely pauses give an answer, and what they cost.
+        compile: "auto": the bandit decides immediately, interpreted, while a child process compiles the policy, and switches to
+            machine code between two calls. "now": calls wait for the compiler, unless `warm_up` was called. "never": the bandit
+            stays interpreted. Except with "never", machine code that is in the cache is used from the start. The decisions are
+            the same, bit for bit. See docs/engines.md.
 
     Example:
         >>> from rotting.policies.eff_raw_ucb import EffRAWUCB
@@ -152,9 +152,9 @@ class Bandit(ArmChanges[Arm]):
     ) -> Decision[Arm] | tuple[Decision[Arm], ...]:
         """Choose an arm now; report what it paid with `reward`.
 
-        With a `count`, choose that many distinct arms for one page, best first, each without the arms before it. Each is a
-        decision and a round of its own, with its own reward. Its propensity is the probability of the arm at its place, given
-        the arms before it; the propensity of the page is their product.
+        With a `count`, choose that many distinct arms for one page, best first, each among the arms that are not yet on the
+        page. Each is a decision and a round of its own, with its own reward. Its propensity is the probability of the arm at
+        its place, given the arms before it; the propensity of the page is their product.
 
         Args:
             arms: the arms available this time; all by default.
@@ -261,11 +261,11 @@ class Bandit(ArmChanges[Arm]):
     def update(self, arm: Arm, reward: float) -> None:
         """Learn that `arm` paid `reward`: the simple form of `reward`. **Report rewards of 0, too**.
 
-        The reward goes to the oldest decision of the arm that has none. If there is none, it is a round of its own. A retired
-        arm can still be updated.
+        The reward goes to the oldest decision of this arm that has no reward yet. If there is no such decision, the reward
+        counts as a round of its own. A retired arm can still be updated.
 
-        If an arm was forgotten and a new arm has its id, the rewards of the old arm's pulls are expected first, and nothing is
-        learned from them; `expire` stops waiting for them. If ids are used again and rewards get lost, use `decide` and
+        If an arm was forgotten and a new arm has the same id, the next rewards belong to the pending pulls of the old arm, and
+        nothing is learned from them; `expire` ends these pulls. If you reuse ids and rewards can get lost, use `decide` and
         `reward`, which tell the two arms apart.
 
         Args:
@@ -371,7 +371,8 @@ class Bandit(ArmChanges[Arm]):
     ) -> Outcome | int:
         """End a decision that was shown and will get no reward, or all decisions of a certain age that have none.
 
-        A reward that comes afterwards is "expired". An arm that wears out with its pulls has worn by this one all the same.
+        A reward that arrives afterwards is "expired". Use `cancel` for a decision that was not shown: such a decision does not
+        wear out its arm.
 
         Returns the outcome, as `cancel` does; given an age, the number of decisions that ended.
 
@@ -380,7 +381,7 @@ class Bandit(ArmChanges[Arm]):
             older_than_rounds: end all decisions that were made more than this many rounds ago; or
             older_than: end all decisions that were made at least this long ago: "1h", a `timedelta`, or a number of seconds.
                 Without a reward window, times are not saved: a decision that was restored counts as made when it was restored.
-            missing: "drop" to learn nothing, or the reward to learn instead, such as 0.0 if silence means no click.
+            missing: "drop" to learn nothing, or the reward to learn instead, such as 0.0 if no report means no click.
             limit: with an age, end at most this many decisions, the oldest first. To end many without keeping other threads
                 waiting, repeat the call until fewer than `limit` have ended.
 

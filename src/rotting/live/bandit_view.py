@@ -57,7 +57,7 @@ class BanditView(Generic[Arm]):
 
     @property
     def pending(self) -> int:
-        """The number of decisions without a reward; with a reward window, of those whose window is open."""
+        """The number of decisions without a reward; with a reward window, the number of decisions that have not settled."""
         return self._state.n_pending
 
     @property
@@ -71,7 +71,8 @@ class BanditView(Generic[Arm]):
     def is_compiled(self) -> bool:
         """Whether the policy runs as machine code; if not, it is interpreted, with the same decisions.
 
-        Each function is compiled when it is first called, for example by the first `explain`, and only those count that were.
+        Each function is compiled when it is first called, for example by the first `explain`. Functions that were never called
+        do not count.
         """
         return self._state.learner.is_compiled and self._state.pending.is_compiled
 
@@ -109,10 +110,10 @@ class BanditView(Generic[Arm]):
     ) -> tuple[Decision[Arm], ...]:
         """Return the decisions that `decide` would make now, without making them. Their ids are "".
 
-        The preview is exact as long as nothing else happens to the bandit, even for a policy that draws, and even if
-        `max_pending` is reached, so that deciding would expire the oldest decisions. It works on a copy of the policy's state:
-        its cost depends on the number of arms, not on the number of pending decisions, and other threads wait only while the
-        copy is made. Over HTTP, the bandits of a `Client` do the same with `decide(dry_run=True)`.
+        The preview is exact as long as nothing else happens to the bandit, even for a policy that chooses at random, and even
+        if `max_pending` is reached, so that deciding would expire the oldest decisions. It works on a copy of the policy's
+        state: its cost depends on the number of arms, not on the number of pending decisions, and other threads wait only while
+        the copy is made. Over HTTP, the bandits of a `Client` do the same with `decide(dry_run=True)`.
 
         Args:
             arms: the arms available this time; all by default.
@@ -192,8 +193,8 @@ class BanditView(Generic[Arm]):
     def warm_up(self) -> None:
         """Prepare every function of the policy, so that no later call waits for the compiler.
 
-        With `compile="now"`, they are all compiled. With "auto", machine code that is cached is loaded, and no call waits for
-        the rest. A policy from outside the library is called on a copy of its state.
+        With `compile="now"`, all of them are compiled. With "auto", machine code that is in the cache is loaded, and no call
+        waits for the rest. A policy from outside the library is called on a copy of its state.
         """
         with self._guard.lock:
             state = self._state

@@ -1,4 +1,4 @@
-"""`advise`: what policies would have earned in the place of the one that wrote a log, whichever way arms wear out."""
+"""`advise`: what policies would have earned instead of the one that wrote a log, whichever way arms wear out."""
 
 import math
 from collections import Counter
@@ -54,8 +54,8 @@ _AT_ONCE = 20  # runs whose means are in memory at a time
 class Gain(NamedTuple):
     """What a policy would have earned if arms wear out along a clock.
 
-    `reward` is the sum of the mean rewards of all rounds; `gain` compares it with that of the choices of the log, in per cent.
-    Their intervals hold 95 % of the problems that the log could have come from.
+    `reward` is the sum of the mean rewards of all rounds; `gain` compares it with that of the choices of the log, in percent.
+    Their intervals contain the results of 95 % of the problems that the log could have come from.
     """
 
     policy: Policy
@@ -66,13 +66,14 @@ class Gain(NamedTuple):
 
 @dataclass(frozen=True)
 class Advice:
-    """What policies would have earned in the place of the one that wrote a log. `advise` makes it.
+    """What policies would have earned instead of the one that wrote a log. `advise` returns it.
 
     Args:
         log: the log.
         diagnosis: whether its arms wear out, and along which clock.
         gains: one for each policy and clock.
-        policy: the policy that earns more than the log under every reading, and most where it earns least; None without one.
+        policy: the recommended policy, which earns more than the log under every reading; if there are several, the one whose
+            smallest gain is the largest. None if there is none.
         reason: why, in a sentence, and which policies are practically tied with it.
         runs: the number of problems that each policy played under each reading.
     """
@@ -99,7 +100,7 @@ class Advice:
         return f"Advice(policy={self.policy!r}, clocks={self.clocks!r}, runs={self.runs})"
 
     def table(self) -> FormattedTable:
-        """Return the gains as a table for people, with the advice above it."""
+        """Return the gains as a formatted table, with the advice above it."""
         labels = dict(zip(_policies(self.gains), labels_of(_policies(self.gains)), strict=True))
         rewards = [each.reward for each in self.gains]
         halves = [(high - low) / 2 for _, low, high in rewards if low is not None and high is not None]
@@ -114,7 +115,7 @@ class Advice:
         plays = f"Every policy plays as many rounds, in {self.runs} problems that the log could have come from."
         notes = (
             f"The log earned {earned_text(self.log)} in {int(self.log.known.sum()):,} rounds. {plays}",
-            "The intervals hold 95 % of these problems. Gains are relative to what the choices of the log earn in each.",
+            "The intervals contain 95 % of the results. Gains are relative to the choices of the log in the same problem.",
         )
         return FormattedTable((self.reason,), columns, rows, left=2, notes=notes)
 
@@ -144,7 +145,7 @@ class Advice:
             title, x_label = f"if arms wear out with {_WORDS[clock]}", "policy, in the order of the legend"
             panels.append(Panel(title, x_label, "gain over the log, %", tuple(curves)))
         problems = f"{self.runs} problems that the log could have come from"
-        caption = f"Mean gain over the choices of the log; the bars hold 95 % of {problems}."
+        caption = f"Mean gain over the choices of the log; the bars contain the results of 95 % of {problems}."
         return Figure("advice", "What policies would have earned", caption, tuple(panels), columns=2)
 
     def _repr_html_(self) -> str:
@@ -163,10 +164,10 @@ def advise(
 ) -> Advice:
     """Return which policy would have earned more than the one that wrote a log, and how much.
 
-    The policies play problems that the log could have come from (`rotting.fit`), under every reading that the log allows: if it
-    cannot tell whether arms wear out with their pulls or with time, under both. The recommended policy is the one whose
-    smallest gain is the largest, if that gain is at least 1 %; the smallest gain of a policy is the lowest end of its intervals
-    under all readings.
+    The policies play problems that the log could have come from (`rotting.fit`), under every reading that the log allows: if
+    the log cannot tell whether arms wear out with their pulls or with time, under both readings. The recommended policy is the
+    one whose smallest gain is the largest, if that gain is at least 1 %; the smallest gain of a policy is the lowest end of its
+    intervals under all readings.
 
     Every policy plays as many rounds as the log has rewards.
 
@@ -174,7 +175,7 @@ def advise(
         log: the log.
         policies: the policies to compare; by default RAW-UCB and others that fit the rewards.
         runs: the number of problems of each reading; by default 200, fewer if the log has more than 200,000 rewards, and 40
-            from 1,000,000 rewards on. With fewer than 40, intervals hold less than 95 %.
+            from 1,000,000 rewards on. With fewer than 40, intervals contain less than 95 %.
         seed: the seed of the problems, the rewards, and the randomness of the policies.
         progress: show a progress bar; by default on a terminal and in a notebook.
 
@@ -249,7 +250,7 @@ def _gains(family: FittedFamily, result: Result) -> list[Gain]:
 
 
 def _interval(values: Floats) -> Interval:
-    """Return the mean of the runs, and the interval that holds 95 % of them."""
+    """Return the mean of the runs, and the interval that contains 95 % of them."""
     ordered = np.sort(values)
     outside = int(_OUTSIDE * (values.size + 1))
     first = max(outside - 1, 0)
@@ -257,9 +258,9 @@ def _interval(values: Floats) -> Interval:
 
 
 def _relative(rewards: Floats, log_rewards: Floats) -> Interval:
-    """Return the gain over the log in per cent."""
+    """Return the gain over the log in percent."""
     if log_rewards.min() <= 0:
-        return NoInterval(math.nan, "the choices of the log may have earned nothing on average, so there are no per cent of it")
+        return NoInterval(math.nan, "the choices of the log may have earned nothing on average, so percentages make no sense")
     return _interval(100 * (rewards / log_rewards - 1))
 
 

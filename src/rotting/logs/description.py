@@ -68,8 +68,8 @@ def _lessons(log: Log) -> list[str]:
         found.append(f"Clock: {len(log.units)} units {how} tell pulls and time apart {why}.")
     elif log.paused is not None and (pauses := count_pauses(log)) >= FEWEST_PAUSES:
         found.append(
-            f"Clock: {pauses} random pauses may tell pulls and time apart, but need many arms that wear a lot (docs/probe.md). "
-            f"At least {FEWEST_UNITS} units tell better (entanglement {entanglement(log):.2f})."
+            f"Clock: {pauses} random pauses may tell pulls and time apart, but need many arms that wear out a lot "
+            f"(docs/probe.md). At least {FEWEST_UNITS} units tell better (entanglement {entanglement(log):.2f})."
         )
     else:
         units = "without a column of units" if len(log.units) <= 1 else f"with {len(log.units)} units"

@@ -37,7 +37,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What a log says about wear. `diagnose` makes it.
+    """What a log says about the wear of its arms. `diagnose` returns it.
 
     Args:
         log: the log.
@@ -47,7 +47,8 @@ class Diagnosis:
             "rises" or "too few". `low` and `high` are the interval of the change from launch to recent.
         entanglement: the share of the variance of own pulls that time explains, within arms. If it is close to 1, the log
             cannot tell pulls and time apart.
-        change: the change from launch to recent of all arms together, with its 95 % interval: (mean, low, high).
+        change: the change of all arms together from launch to recent, relative to launch, with its 95 % interval: (mean, low,
+            high).
     """
 
     log: Log
@@ -65,7 +66,7 @@ class Diagnosis:
         return ", ".join(f"{number} of {len(self.arms)} arms: {verdict}" for verdict, number in counts.most_common())
 
     def table(self) -> FormattedTable:
-        """Return the arms as a table for people, with the verdict on the clocks above it."""
+        """Return the arms as a formatted table, with the verdict on the clocks above it."""
         style = level_format(self.arms)
         columns = (
             Column("arm", lambda row: str(row["name"])),
@@ -102,9 +103,10 @@ class Diagnosis:
 def diagnose(log: Log) -> Diagnosis:
     """Return whether the arms of a log wear out, which of them, and along which clock.
 
-    An arm is judged by its launch against its recent pulls. A clock is only named if the log can tell pulls and time apart: it
-    needs units that met the same arms at different rates. Random pauses (`Bandit(probe=...)`) tell only where many arms wear a
-    lot. Otherwise the verdict is "none", if all arms together did not fall, or "cannot tell".
+    An arm is judged by comparing its launch, the first quarter of its pulls, with its recent pulls, the last quarter. A clock
+    is named only if the log can tell pulls and time apart. For that, it needs units that saw the same arms at different rates,
+    or random pauses (`Bandit(probe=...)`), which suffice only if many arms wear out a lot. Otherwise the verdict is "none" if
+    all arms together did not fall, or else "cannot tell".
 
     Example:
         >>> import numpy as np
@@ -156,7 +158,7 @@ def _clock(log: Log, arms: tuple[ArmTrend, ...], change: tuple[float, float, flo
     if len(log.units) < clocks.FEWEST_UNITS:
         why = f"The pulls of an arm grow with time (entanglement {entangled:.2f}), so either clock explains the same rewards."
         could = f"At least {clocks.FEWEST_UNITS} units of unequal traffic could tell"
-        may = "random pauses may, but need many arms that wear a lot (docs/probe.md)"
+        may = "random pauses may, but need many arms that wear out a lot (docs/probe.md)"
         return CANNOT_TELL, f"{why} {could}; {may}." if pauses is None else f"{why}{_silence_of(pauses)} {could}."
     why = f"The units do not tell pulls and time apart clearly enough (entanglement {entangled:.2f})."
     return CANNOT_TELL, why if pauses is None else why + _silence_of(pauses)

@@ -52,7 +52,7 @@ class Curves(NamedTuple):
 
 
 class FittedFamily(ProblemFamily):
-    """Problems that a log could have come from, a new one in every run. `fit` makes it.
+    """Problems that a log could have come from, a new one in every run. `fit` returns it.
 
     Args:
         log: the log.
@@ -193,18 +193,19 @@ def _decay(steps: Steps) -> Piecewise:
 
 
 def fit(log: Log, clock: Clock, falling: bool = True) -> FittedFamily:
-    """Return problems that a log could have come from, a new one in every run: what the log leaves open differs between runs.
+    """Return problems that a log could have come from; those of different runs differ in what the log leaves uncertain.
 
     The levels of an arm along the clock are drawn from their distribution given the rewards of the log. After the last reward
     of an arm its level stays the same in some runs, and keeps falling in others. The pulls of an arm are counted over all units
     of the log: policies are not told which unit a round serves.
 
-    The noise is fitted as well: 0 or 1, Poisson counts, or residuals as the log has them (`rotting.Resampled`).
+    The noise is fitted as well: rewards of 0 or 1, Poisson counts, or residuals drawn from those of the log
+    (`rotting.Resampled`).
 
     Args:
-        log: the log. Rows without a reward are no rounds, but wear out their arm.
-        clock: along which clock arms wear out: "pulls", "time", or "both". The last one needs a log with units, since without
-            them either clock explains the same rewards.
+        log: the log. A row without a reward is not a round, but it wears out its arm.
+        clock: along which clock arms wear out: "pulls", "time", or "both". "both" needs a log with units, since without them
+            either clock explains the same rewards.
         falling: whether arms never rise. If they may, regret on the clock of pulls is measured against the greedy oracle.
 
     Example:

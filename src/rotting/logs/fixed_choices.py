@@ -101,7 +101,7 @@ def _value(name: str, weight: Floats, scores: Floats, alarm: float) -> Interval:
 
 
 def fixed_table(choices: Sequence[FixedChoice]) -> FormattedTable:
-    """Return fixed choices as a table for people."""
+    """Return fixed choices as a formatted table."""
     values = [each.value for each in choices if not math.isnan(each.value.mean)]
     style = number_format([each.mean for each in values], [each.high - each.mean for each in values if each.high is not None])
     columns = (

@@ -14,25 +14,26 @@ from rotting.logs import columns
 
 
 class Log:
-    """Past decisions in their order: which arm was shown, and what it paid.
+    """Past decisions in chronological order: which arm was shown, and what it paid.
 
     Rows are sorted by time; those with the same time stay in their order. `reordered` counts the rows of the data that had an
-    earlier time than a row above them. A missing reward stays missing: the pull counts, its reward is not used.
+    earlier time than a row above them. A row without a reward still counts as a pull of its arm.
 
     Args:
         data: a data frame, a mapping of columns, pairs of an arm and a reward, or the path of a file: `.csv`, `.parquet`, a
             store of `rotting.open`, or the export of `rotting log`.
         arm: the name of the column with the arms.
         reward: the name of the column with the rewards: numbers or truth values, empty where the reward is not known.
-        time: the name of a column with the times of the decisions, dates or numbers; by default the rows are in order.
-        unit: the name of a column that says who wears out: a country, a user, a placement. The pulls of an arm are then counted
-            for each unit.
+        time: the name of a column with the times of the decisions, dates or numbers; by default the rows must be in
+            chronological order.
+        unit: the name of a column that says who gets tired of an arm: a country, a user, a placement. The pulls of an arm are
+            then counted for each unit.
         propensity: the name of a column with the probability with which the old policy chose the arm.
-        available: the name of a column with the arms that could be chosen, in text as JSON: `["a", "b"]`.
+        available: the name of a column with the arms that could be chosen; in a text file, as JSON: `["a", "b"]`.
         decision: the name of a column with the ids of the decisions: two rows with the same id are an error.
         name: the name of the bandit, if the data is a store or an export with several.
-        paused: the name of a column with the arms that were paused at random (`Bandit.paused`), in text as JSON, or empty. A
-            store or an export of `rotting log` knows them.
+        paused: the name of a column with the arms that were paused at random (`Bandit.paused`), or empty; in a text file, as
+            JSON. A store or an export of `rotting log` already contains them.
 
     Attributes:
         arms: the names of the K arms, in the order of their first rows.
@@ -42,7 +43,7 @@ class Log:
         units: the names of the units; `("",)` without a column.
         unit: the unit of each row, as a position in `units`.
         own_pulls: how often the arm of each row was pulled before, by its unit.
-        round: the round of each row, from 1: the rounds of the bandit if its log knows them, otherwise the number of the row.
+        round: the round of each row, from 1: the round of the bandit if the log has it, otherwise the number of the row.
         paused: for each row, the arms that were paused at random, as positions in `arms`; None if that is not known.
 
     Example:
@@ -149,7 +150,7 @@ class Log:
         return block(repr(self), described._repr_html_(), note="")
 
     def describe(self) -> FormattedTable:
-        """Return what the log holds, and what can and cannot be learned from it."""
+        """Return what the log contains, and what can and cannot be learned from it."""
         from rotting.logs.description import describe  # noqa: PLC0415 - it knows the class
 
         return describe(self)

@@ -58,7 +58,7 @@ class PolicyReplay:
 
 
 class Replay:
-    """The replays of several policies on one log, in their order. `replay` makes it.
+    """The replays of several policies on one log, in the order of the policies. `replay` returns it.
 
     `steps`, `reward`, `low`, `high`, `ran_out` and `choices` are lists with an entry for each policy.
     """
@@ -77,7 +77,7 @@ class Replay:
 
     @property
     def steps(self) -> list[int]:
-        """How many rounds the log could answer."""
+        """The number of rounds for which the log has the rewards that the policy asked for."""
         return [each.steps for each in self.policies]
 
     @property
@@ -97,7 +97,7 @@ class Replay:
 
     @property
     def ran_out(self) -> list[Hashable | None]:
-        """The arms whose rewards ended the replays."""
+        """The arms that ran out of rewards, which ended the replays; None for a replay of all rounds."""
         return [each.ran_out for each in self.policies]
 
     @property
@@ -107,11 +107,11 @@ class Replay:
 
     @property
     def fixed_choices(self) -> tuple[FixedChoice, ...]:
-        """What each arm, and an arm at random, would have earned in every round; empty if the log has no propensities."""
+        """What choosing one arm, or a random arm, in every round would have earned; empty if the log has no propensities."""
         return fixed_choices(self.log)
 
     def fixed_table(self) -> FormattedTable:
-        """Return the fixed choices as a table for people."""
+        """Return the fixed choices as a formatted table."""
         return fixed_table(self.fixed_choices)
 
     def __repr__(self) -> str:
@@ -119,7 +119,7 @@ class Replay:
         return f"Replay({rounds:,} rounds, {', '.join(f'{each.policy.label}: {each.steps:,}' for each in self.policies)})"
 
     def table(self) -> FormattedTable:
-        """Return the replays as a table for people: first how far the log reaches, then what the policies earned."""
+        """Return the replays as a formatted table: how many rounds the log has rewards for, and what the policies earned."""
         rounds = int(self.log.known.sum())
         log_rewards = [each.log_reward for each in self.policies]
         halves = [(each.high - each.low) / 2 for each in self.policies]
@@ -153,18 +153,19 @@ class Replay:
 
 
 def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0, progress: bool | None = None) -> Replay:
-    """Return what policies would have earned on the rewards that are in a log, as far as they reach.
+    """Return what policies would have earned, on the rewards of a log, until these run out.
 
     A policy gets the rewards of each arm in the order in which the log has them. If arms wear out with their pulls, or not at
     all, this is exactly the game that `Bandit(policy, arms, seed)` would have played, decision by decision, until it asks for a
-    reward that the log does not have. It does not matter which policy wrote the log. With units, a round serves the unit that
-    it served in the log, and every unit has its own rewards. Rows without a reward are left out.
+    reward that the log does not have. It does not matter which policy wrote the log. If the log has units, each round belongs
+    to the same unit as in the log, and every unit has its own rewards. Rows without a reward are left out.
 
     The bounds are for what the policy earns in all rounds of the log, on average over logs like this one. They hold if no arm
-    rises, whichever way the log allows arms to wear out: with pulls, an arm pays no more later than its last rewards say; with
-    time, the policy plays games on rewards that are drawn from the same arm and the same time. If the log has no rewards of an
-    arm for some time, there are no such games and no bounds; if time alone wears arms out, there is an upper bound only, since
-    a policy can learn the luck that such games share with the log. docs/log-intervals.md shows how often the bounds hold.
+    rises, for every way of wearing out that the log allows. For wear with pulls, an arm pays no more later than its last
+    rewards suggest. For wear with time, the policy plays games whose rewards are drawn from the same arm at about the same
+    time. If the log lacks rewards of an arm for some time, there are no such games and no bounds. If time alone wears arms out,
+    there is only an upper bound, since a policy can learn the luck that such games share with the log. docs/log-intervals.md
+    shows how often the bounds hold.
 
     If the log has propensities, `fixed_choices` of the result says what one arm, or an arm at random, would have earned.
 

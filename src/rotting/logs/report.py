@@ -249,7 +249,7 @@ def _untangle(diagnosis: Diagnosis) -> list[str]:
             found = f"More units could tell; the log has {len(log.units)}"
         found += f": at least {FEWEST_UNITS} are needed, some with much traffic and some with little."
     if log.paused is None:
-        found += " Random pauses (rotting.Bandit(probe=...)) may tell, but need many arms that wear a lot: docs/probe.md."
+        found += " Random pauses (rotting.Bandit(probe=...)) may tell, but need many arms that wear out a lot: docs/probe.md."
     return [found]
 
 

@@ -44,7 +44,7 @@ _CLOSING = 5.0  # seconds that `AsyncClient.close` waits for cleanups
 
 
 class RemoteBandit(BanditMethods, Blocking):
-    """A bandit of a service; `Client.bandit` makes one."""
+    """A bandit of a service; `Client.bandit` returns one."""
 
     @overload
     def decide(
@@ -64,13 +64,13 @@ class RemoteBandit(BanditMethods, Blocking):
         key: str | None = None,
         dry_run: bool = False,
     ) -> Decision | tuple[Decision, ...]:
-        """Choose an arm, or several, as `Bandit.decide`.
+        """Choose one arm or several, like `Bandit.decide`.
 
         Args:
             arms: the arms to choose from; all by default.
             count: how many arms to choose.
             without: arms not to choose.
-            key: idempotency key: the same key returns the same decisions again, in other processes too. By default each call
+            key: idempotency key: the same key returns the same decisions again, also from other processes. By default each call
                 uses a new one.
             dry_run: return what would be decided and change nothing. The decisions have the id "" and get no reward.
         """
@@ -79,7 +79,7 @@ class RemoteBandit(BanditMethods, Blocking):
 
 
 class AsyncRemoteBandit(BanditMethods, Awaited):
-    """A bandit of a service, whose methods are awaited; `AsyncClient.bandit` makes one."""
+    """A bandit of a service, whose methods are awaited; `AsyncClient.bandit` returns one."""
 
     @overload
     async def decide(
@@ -99,7 +99,7 @@ class AsyncRemoteBandit(BanditMethods, Awaited):
         key: str | None = None,
         dry_run: bool = False,
     ) -> Decision | tuple[Decision, ...]:
-        """Choose an arm, or several, as `RemoteBandit.decide`."""
+        """Choose one arm or several, like `RemoteBandit.decide`."""
         decisions = await self._send(self._decide(arms, count, without, key, dry_run))
         return decisions[0] if count is None else tuple(decisions)
 
@@ -125,7 +125,7 @@ def _no_response(error: Exception, attempt: Attempt, timeout: float) -> NoRespon
 
 
 class _BaseClient(ServiceMethods, Generic[P]):
-    """What both clients are made of."""
+    """The methods that both clients share."""
 
     _new_pool: Callable[[Address], P]
 
@@ -158,10 +158,10 @@ class Client(_BaseClient[BlockingPool], Blocking):
             decision = songs.decide()
             songs.reward(decision.id, 1.0)
 
-    A lost response does no harm: the client tries again, and every decision has an idempotency key, so that the second attempt
-    finds the decision of the first. Before attempt k + 1 (k = 1, 2, ...) the client waits `min(5, 0.25 * 2**k)` seconds times
-    a random factor from [0.5, 1], or as long as the `Retry-After` header of the response asks for if that is longer. If the
-    pause would not end before the deadline, the call fails at once.
+    A lost response does no harm: the client retries the request, and every decision has an idempotency key, so that the second
+    attempt returns the decision of the first. Before attempt k + 1 (k = 1, 2, ...) the client waits `min(5, 0.25 * 2**k)`
+    seconds times a random factor from [0.5, 1], or as long as the `Retry-After` header of the response asks for if that is
+    longer. If the pause would not end before the deadline, the call fails at once.
 
     If `decide` fails for good or is interrupted after the request was sent, the client asks the service to cancel the decision,
     which takes at most one second. A decision with your own `key` is not cancelled: ask for it again.

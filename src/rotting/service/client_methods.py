@@ -203,7 +203,8 @@ class ServiceMethods:
     ) -> Call[None]:
         """Create a bandit with the arguments of `rotting.Bandit`.
 
-        Repeating the call changes nothing. A bandit of the same name with other arguments is refused.
+        Repeating the call changes nothing. If there is a bandit of the same name with other arguments, the call raises an
+        error.
 
         Args:
             name: letters, digits and `._~-`.
@@ -297,7 +298,7 @@ class BanditMethods:
 
     @method
     def reward(self, id: str | Decision, reward: float) -> Call[Outcome]:
-        """Report the reward of a decision, as `Bandit.reward`.
+        """Report the reward of a decision, like `Bandit.reward`.
 
         If the first response was lost, the second attempt returns "duplicate".
         """
@@ -315,7 +316,7 @@ class BanditMethods:
 
     @method
     def cancel(self, id: str | Decision) -> Call[Outcome]:
-        """Cancel a decision that was never shown, as `Bandit.cancel`."""
+        """Cancel a decision that was never shown, like `Bandit.cancel`."""
         return self._post("cancellations", _parse_outcome, {"ids": [id_of(id)]})
 
     @method
@@ -328,7 +329,7 @@ class BanditMethods:
         missing: float | Literal["drop"] = "drop",
         limit: int | None = None,
     ) -> Call[Outcome | int]:
-        """Expire a decision that will get no reward, or all decisions of a certain age, as `Bandit.expire`.
+        """Expire a decision that will get no reward, or all decisions of a certain age, like `Bandit.expire`.
 
         A service expires at most 10,000 old decisions per request. The client repeats the request until none are left and
         returns the sum; decisions whose response was lost are not counted. After an error, call the method again to go on.
@@ -355,7 +356,7 @@ class BanditMethods:
 
     @method
     def add_arm(self, arm: str, resume: bool = False, prior: tuple[float, int] | Literal["pooled"] | None = None) -> Call[None]:
-        """Add an arm, as `Bandit.add_arm`; an arm that the bandit has already is not changed."""
+        """Add an arm, like `Bandit.add_arm`; an arm that the bandit already has is not changed."""
         path = self._path("arms", _segment("arm", arm))
         return _call("PUT", path, _parse_nothing, {"resume": resume, "prior": prior})
 
@@ -382,7 +383,7 @@ class BanditMethods:
 
     @method
     def explain(self) -> Call[Explanation]:
-        """Return the index, mean, window and width of each arm for the next decision; infinite numbers are NaN."""
+        """Return the index, mean, window and width of each arm for the next decision; infinite values become NaN."""
         return _call("GET", self._path("explain"), _parse_explanation)
 
     @method

@@ -43,7 +43,7 @@ def _heading(result: "Result") -> tuple[str, ...]:
 
 
 def _notes(result: "Result") -> tuple[str, ...]:
-    """Return the lines below a table: a reference that is not optimal, and what the intervals rest on."""
+    """Return the lines below a table: a reference that is not optimal, and how many runs the intervals come from."""
     against = () if result.is_optimal else regret_against(result.reference)
     return (*against, *([what_runs_can_miss(result.runs)] if result.runs > 1 else []))
 

@@ -111,7 +111,7 @@ def simulate(
 
     Args:
         policies: one policy or several.
-        problem: the problem, or a `ProblemFamily`, of which every run has its own problem and is measured against the optimum
+        problem: the problem; or a `ProblemFamily`, in which every run has its own problem and is measured against the optimum
             of that problem.
         horizon: rounds of a game; by default the horizon of the problem.
         runs: games of each policy.
@@ -123,17 +123,19 @@ def simulate(
             new ones. Games are identified by a digest of the settings and the code. Several processes, also on several
             machines, may share the folder and the work. Only games that this call plays count for `us_per_round`, which is NaN
             if there are none. The message of a `KeyboardInterrupt` says how many games are kept.
-        engine: "threads" of this machine; "cuda", its GPU; "dask", or a `dask.distributed.Client`, a cluster; "auto", the GPU
-            if there is one and enough work for it, else threads. The result is the same bit for bit. See docs/engines.md.
+        engine: "threads": the CPUs of this machine; "cuda": its GPU; "dask" or a `dask.distributed.Client`: a cluster; "auto":
+            the GPU if there is one and the simulation is large enough, otherwise threads. The result is the same, bit for bit.
+            See docs/engines.md.
         first_run: the number of the first run. Two machines can play runs 0 to 999 and 1,000 to 1,999, and `Result.merge` makes
             one result of both.
         record: "arms", "rewards" or both, `("arms", "rewards")`: record them in every round of every run, as `result.arms` and
             `result.rewards` [policy, run, round]. `play` shows one run in full.
-        compile: "auto": games begin interpreted at once, while a child process compiles those that would take longer without.
-            "now" waits for the compiler; "never" does without it. Games that are compiled already are always played so. The
-            result is the same bit for bit, but interpreted games do not count for `us_per_round`. See docs/engines.md.
+        compile: "auto": games start immediately, interpreted, while a child process compiles those that take long. "now": games
+            wait for the compiler. "never": all games are interpreted. Except with "never", machine code that is in the cache is
+            used from the start. The result is the same, bit for bit, but interpreted games do not count for `us_per_round`. See
+            docs/engines.md.
 
-    Memory does not grow with the horizon if the means have few pieces and the policies forget. It takes:
+    Memory does not grow with the horizon if the means have few pieces and the state of the policies does not grow. It is used:
 
     - for the result, 8 bytes per policy, run and checkpoint or arm;
     - for a record, per policy, run and round: 1 byte for the arm (2 from 257 arms on), 8 for the reward; more than 8 GiB in all

@@ -23,11 +23,11 @@ from rotting.store.writers import Writer, last_writer
 
 
 class DurableBandit(Bandit[Arm]):
-    """A bandit in a store; `rotting.open` makes one.
+    """A bandit in a store; `rotting.open` returns one.
 
     Use it as a `Bandit`, in a `with` block or with a `close` at the end. When a method returns, its changes are in the store,
     as durable as requested. If a change cannot be written, the method and every later call raise an error: open the bandit
-    again. A copy, also one in another process, is an independent bandit without a store.
+    again. A copy, even one in another process, is an independent bandit without a store.
 
     Args:
         resumed: the state that the store's events make.
@@ -107,9 +107,9 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
 ) -> DurableBandit[Arm]:
     """Create a durable bandit, or resume the one that the file holds.
 
-    The same line does both. For a bandit that exists, arguments may be left out. Arguments that are passed must equal those
-    that the bandit was created with: a program whose arguments have changed is refused, instead of resuming a bandit that does
-    not match them. Add new arms with `add_arm`.
+    The same call does both. For a bandit that exists, arguments may be left out. Arguments that are passed must equal those
+    that the bandit was created with; otherwise an error is raised, so that a program with changed arguments does not resume a
+    bandit that does not match them. Add new arms with `add_arm`.
 
     Resuming applies the recorded decisions and rewards; it does not decide again. So a store also opens after an upgrade that
     changes decisions. `rotting log --verify` says which decisions would differ, and which version made them.
@@ -117,13 +117,15 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
     Args:
         path: the file, which is created if it does not exist.
         policy: as for `Bandit`; required for a new one.
-        arms: as for `Bandit`; required for a new one. Later: those it was created with, or those it has now.
+        arms: as for `Bandit`; required for a new one. For an existing one: the arms that it was created with, or those that it
+            has now.
         seed: as for `Bandit`; 0 for a new one by default.
         pending: as for `Bandit`.
         max_pending: as for `Bandit`.
-        name: which bandit of the store.
-        durability: what is safe when a method returns. "disk": its changes survive a power cut; "os": they survive the process;
-            "memory": they are written with later changes, and the last ones may be lost with the process.
+        name: the name of the bandit in the store.
+        durability: what is safe when a method returns. "disk": its changes survive a power cut; "os": they survive a crash of
+            the process; "memory": they are written together with later changes, and a crash of the process may lose the last
+            ones.
         reward_window: as for `Bandit`. Times are saved with the decisions, so that windows also close after a restart.
         missing: as for `Bandit`, with a `reward_window`.
         probe: as for `Bandit`. The events say which arms were paused.
