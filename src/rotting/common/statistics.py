@@ -177,13 +177,13 @@ def what_runs_can_miss(runs: int) -> str:
 
     Example:
         >>> what_runs_can_miss(500)
-        'The 95 % intervals come from 500 runs. They are too narrow if a rare failure (1 run of 168, or less often) is missing.'
+        'The 95 % intervals come from 500 runs. They are too narrow if a rare failure (1 run of 168, or rarer) is missing.'
 
     Reference:
         Hanley and Lippman-Hand (1983), If nothing goes wrong, is everything all right?
     """
     rare = math.ceil(1 / (1 - (1 - LEVEL) ** (1 / runs)))
-    failure = f"a rare failure (1 run of {rare:,}, or less often)"
+    failure = f"a rare failure (1 run of {rare:,}, or rarer)"
     return f"The 95 % intervals come from {runs:,} runs. They are too narrow if {failure} is missing."
 
 
