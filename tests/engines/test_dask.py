@@ -182,7 +182,7 @@ def test_the_same_game_may_be_asked_for_twice(client: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("first_rounds", "most"), [(7 * HORIZON, 7), (HORIZON - 1, 1)])  # one run at least
 def test_what_a_worker_has_no_time_for_is_sent_again(first_rounds: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_SECONDS", 1e-9)
+    monkeypatch.setattr(engine, "_FUTURE_SECONDS", 1e-9)
     monkeypatch.setattr(engine, "_FIRST_ROUNDS", first_rounds)
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
