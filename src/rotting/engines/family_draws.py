@@ -28,6 +28,7 @@ class FamilyDraws:
         key: the key of the random numbers.
         checkpoints: the rounds at which optimal rewards are computed; the last one is the horizon.
         reference: what the regret of run 0 is measured against; all other runs must have the same reference.
+        compile: when the greedy oracle is compiled, as for `simulate`.
     """
 
     family: ProblemFamily

@@ -171,9 +171,9 @@ class Bandit(ArmChanges[Arm]):
         guard, state = self._guard, self._state
         if count is None:
             with guard.lock:
+                # Most decisions are among all arms, and most bandits have no window: this saves them two calls.
                 every_arm = arms is None and without is None and state.probe is None
                 among = state.arms.slots if every_arm else state.available(arms, without)
-                # Most bandits have no window: reading the clock directly saves every decision a call.
                 now = guard.clock() if state.window is None else guard.settle()
                 entry, reason = state.decide(among, guard.ids.new(), True, now)
                 arm = state.arms.names[entry.slot]
@@ -225,8 +225,7 @@ class Bandit(ArmChanges[Arm]):
             id: the decision, or its id.
             reward: a finite number. True and False are refused, since they are rarely meant as a reward.
         """
-        state, rule = self._state, self._rewards
-        value = reward if type(reward) is float and rule.least <= reward <= rule.most else rule.check(reward)
+        value, state = self._rewards.check(reward), self._state
         key = id if type(id) is str else id_of(id)
         with self._guard.lock:
             if state.window is not None:
@@ -272,8 +271,7 @@ class Bandit(ArmChanges[Arm]):
             arm: its id.
             reward: a finite number.
         """
-        state, rule = self._state, self._rewards
-        value = reward if type(reward) is float and rule.least <= reward <= rule.most else rule.check(reward)
+        value, state = self._rewards.check(reward), self._state
         with self._guard.lock:
             slot = state.arms.known(arm, retired=True)
             if state.window is not None:

@@ -40,8 +40,8 @@ class Chooser:
 
     def choose(self, t: int, key: int, among: Ints | Complement | Page, explained: bool) -> ChosenArm:
         """Choose one of the slots `among` in round t; `explained`: with its propensity and the reason."""
-        learner, pending = self.learner, self.pending
-        if pending.waiting or type(among) is Page or (explained and self._draws):
+        learner = self.learner
+        if self.pending.waiting or type(among) is Page or (explained and self._draws):
             return self._choose_with_pending(t, key, among, explained)
         # No arm waits: the policy alone decides. Most decisions end here.
         if type(among) is Complement:
@@ -52,7 +52,7 @@ class Chooser:
         reason = None
         if explained:
             slot, index, mean, window, width = learner.choose_and_explain(t, key, offered)
-            reason = _explanation(ArmExplanation, (index, mean, window, width, pending.rewards[slot], pending.pending[slot]))
+            reason = self._reason(slot, index, mean, window, width)
         else:
             slot = learner.choose(t, key, offered)
         propensity = self._propensity

@@ -174,7 +174,7 @@ def _reason_of(pauses: PauseTest) -> str:
 def _silence_of(pauses: PauseTest) -> str:
     """Return a sentence about random pauses that name no clock."""
     if pauses.pauses < FEWEST_PAUSES:
-        return f" Random pauses need to be at least {FEWEST_PAUSES} to tell, and the log has {pauses.pauses}."
+        return f" As for random pauses, it takes at least {FEWEST_PAUSES} to tell, and the log has {pauses.pauses}."
     return f" The {pauses.pauses} random pauses do not tell, either."
 
 

@@ -122,10 +122,11 @@ class EventReader:
         """Return a row, whose payload is checked to be bytes: damage can change the type of a value in the file."""
         row = _Row(*columns)
         if not isinstance(row.payload, bytes):
-            raise self._changed(row.number)
+            raise self._error_of(row.number)
         return row
 
-    def _changed(self, number: int) -> StoreDamagedError:
+    def _error_of(self, number: int) -> StoreDamagedError:
+        """Return the error for an event that was changed in the file."""
         return self._database.damaged(f"event {number} is not what was written")
 
     def _event(self, row: _Row) -> StoredEvent:
@@ -188,9 +189,9 @@ class EventReader:
         if before is None:
             raise self._database.damaged(f"event {row.number - 1} is missing")
         if not isinstance(before, bytes):
-            raise self._changed(row.number - 1)
+            raise self._error_of(row.number - 1)
         if row.digest != event_digest(before, row.number, row.epoch, row.bandit, row.place, row.payload):
-            raise self._changed(row.number)
+            raise self._error_of(row.number)
 
     def _check_place(self, row: _Row, place: int) -> None:
         """Check that no event of a bandit is missing before this one."""
