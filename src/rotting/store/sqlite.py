@@ -9,8 +9,8 @@ What is checked, and when:
 - Whenever events are read: that each is what was written, and that none is missing between them (see `event_reader`). Only
   `contents` reads them without these checks, unless it is asked to check them.
 - When a store is opened: that it is complete (see `opening`).
-- When a store is written to: that its files are still those that were opened, after every commit with durability "disk", else
-  about once a second.
+- When a store is written to: about once a second, that its files are still those that were opened; with durability "disk",
+  also after every commit that its main file is in its place.
 - When a store is verified: every page, every event and every snapshot.
 """
 
