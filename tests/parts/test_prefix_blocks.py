@@ -10,10 +10,9 @@ from rotting.parts.prefix_blocks import (
     FAN,
     PrefixSums,
     block_number,
+    block_range,
     blocks_within,
-    highest_mean,
     largest_block,
-    lowest_mean,
     mean_range,
     new_prefix_sums,
     record,
@@ -44,8 +43,7 @@ def test_blocks_bound_every_window(name: str) -> None:
         for end in range(size, n + 1, size * max(1, n // size // 7)):
             block = block_number(end, size)
             for shortest, longest in [(n - end + 1, n - end + size), (n - end + 2, n - end + size - 1)]:
-                low = lowest_mean(s, 0, block, longest, shortest)
-                high = highest_mean(s, 0, block, longest, shortest)
+                low, high = block_range(s, 0, block, shortest, longest)
                 means = [window_mean(s, 0, h) for h in range(shortest, longest + 1)]
                 assert low <= min(means)
                 assert high >= max(means)

@@ -14,7 +14,7 @@ from rotting.kernels.binding import Bindings
 from rotting.parts.confidence import window_width
 from rotting.parts.first_pulls import pulled
 from rotting.parts.lazy_choice import arm_scale, line, search
-from rotting.parts.prefix_blocks import FAN, PrefixSums, blocks_within, largest_block, lowest_mean, record, window_floor
+from rotting.parts.prefix_blocks import FAN, PrefixSums, block_range, blocks_within, largest_block, record, window_floor
 from rotting.parts.prefix_sums import window_mean
 from rotting.policy import Params, Reason
 
@@ -88,7 +88,7 @@ def _search(p: Params, s: HasBlockLines, level: float, i: int, threshold: float)
         while True:
             longest, shortest = n - end + size, n - end + 1
             c = scale * window_width(p, level, longest, math.sqrt(longest))
-            low = lowest_mean(s.history, i, block, longest, shortest) + c
+            low = block_range(s.history, i, block, shortest, longest)[0] + c
             if low > min(best, threshold) or size == FAN:
                 break
             size //= FAN  # the last part of the block has the number before it

@@ -50,12 +50,17 @@ def new_prefix_sums(n_arms: int, capacity: int) -> PrefixSums:
     )
 
 
+def is_multiple(number: int, size: int) -> bool:
+    """Return whether a number is a multiple of the size of a block, a power of two; a division would take far longer."""
+    return number & (size - 1) == 0
+
+
 def record(s: PrefixSums, i: int, reward: float) -> None:
     """Append a reward to arm i, and close the blocks that end here."""
     append(s, i, reward)
     n = s.pulls[i]
     size = FAN
-    while n % size == 0:
+    while is_multiple(n, size):
         start = n - size
         c = (s.high[i, n] - s.high[i, start]) / size
         top = bottom = s.high[i, start] - c * start
@@ -84,20 +89,15 @@ def sum_range(s: PrefixSums, i: int, h: int) -> tuple[float, float]:
     return apart - slack, apart + slack
 
 
-def lowest_mean(s: PrefixSums, i: int, block: int, longest: int, shortest: int) -> float:
-    """Return a lower bound of the means of arm i's windows that start in `block`, between `shortest` and `longest`."""
+def block_range(s: PrefixSums, i: int, block: int, shortest: int, longest: int) -> tuple[float, float]:
+    """Return bounds of the means of arm i's windows that start in `block`, between `shortest` and `longest`."""
     n, c = s.pulls[i], s.slope[i, block]
-    total, drift, top = s.high[i, n], c * n, s.top[i, block]
-    rest = total - drift - top - SLACK * (abs(total) + abs(drift) + abs(top))
-    return float(c + rest / (longest if rest >= 0.0 else shortest) - SLACK * abs(c))
-
-
-def highest_mean(s: PrefixSums, i: int, block: int, longest: int, shortest: int) -> float:
-    """Return an upper bound of the means of arm i's windows that start in `block`, between `shortest` and `longest`."""
-    n, c = s.pulls[i], s.slope[i, block]
-    total, drift, bottom = s.high[i, n], c * n, s.bottom[i, block]
-    rest = total - drift - bottom + SLACK * (abs(total) + abs(drift) + abs(bottom))
-    return float(c + rest / (shortest if rest >= 0.0 else longest) + SLACK * abs(c))
+    total, drift, top, bottom = s.high[i, n], c * n, s.top[i, block], s.bottom[i, block]
+    least = total - drift - top - SLACK * (abs(total) + abs(drift) + abs(top))
+    most = total - drift - bottom + SLACK * (abs(total) + abs(drift) + abs(bottom))
+    low = c + least / (longest if least >= 0.0 else shortest) - SLACK * abs(c)
+    high = c + most / (shortest if most >= 0.0 else longest) + SLACK * abs(c)
+    return low, high
 
 
 def block_number(end: int, size: int) -> int:
@@ -119,16 +119,15 @@ def mean_range(s: PrefixSums, i: int, shortest: int, longest: int) -> tuple[floa
     while size * FAN <= min(longest - shortest + 1, shortest):
         size *= FAN
     low, high = math.inf, -math.inf
-    end = (n - longest) // size * size + size
+    end = ((n - longest) & -size) + size  # the next multiple of the size
     block = block_number(end, size)
     while True:
-        long, short = min(longest, n - end + size), max(shortest, n - end + 1)
-        low = min(low, lowest_mean(s, i, block, long, short))
-        high = max(high, highest_mean(s, i, block, long, short))
+        block_low, block_high = block_range(s, i, block, max(shortest, n - end + 1), min(longest, n - end + size))
+        low, high = min(low, block_low), max(high, block_high)
         if end > n - shortest:
             return low, high
         larger = size * FAN
-        while end % larger == 0:  # the larger blocks that end here have the next numbers
+        while is_multiple(end, larger):  # the larger blocks that end here have the next numbers
             larger *= FAN
             block += 1
         block += blocks_within(size)
@@ -138,7 +137,7 @@ def mean_range(s: PrefixSums, i: int, shortest: int, longest: int) -> tuple[floa
 def largest_block(end: int) -> int:
     """Return the size of the largest full block whose starts end before `end`, a positive multiple of 8."""
     size = FAN
-    while end % (size * FAN) == 0:
+    while is_multiple(end, size * FAN):
         size *= FAN
     return size
 
