@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 _WORK, _REST = 20e-6, 20e-6  # seconds of work, and of the break after it
 _BUSY_WORK, _BUSY_REST = 200e-6, 12e-3  # the same while other threads are busy
@@ -50,7 +49,7 @@ _ITEMS_AT_ONCE = 16  # items of a list that are encoded at a time
 _CHARACTERS_AT_ONCE = 16_384  # characters of a text that are
 
 
-def text_of(value: Any, take_break: Callable[[], None], encode: Callable[[Any], str]) -> Iterator[str]:
+def text_of(value: object, take_break: Callable[[], None], encode: Callable[[object], str]) -> Iterator[str]:
     """Yield the JSON of a value in small pieces; the keys of dicts are sorted.
 
     Args:
