@@ -9,7 +9,7 @@ import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsFloat, Union
+from typing import SupportsFloat, TypeGuard, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -60,25 +60,24 @@ def vector(name: str, values: object) -> Floats:
         ...
         rotting.errors.InvalidValueError: values[1] must be a finite number, got nan
     """
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
     if not _is_vector(values):
         raise InvalidTypeError(name, "be a one-dimensional sequence of numbers", values)
-    entries: Any = values
-    if np.ma.isMaskedArray(entries):
-        entries = np.ma.filled(entries.astype(np.float64), np.nan)
     try:
-        array = np.asarray(entries)
+        array = np.asarray(values)
     except ValueError:  # rows of different lengths: the check of each entry refuses them
-        array = np.empty(len(entries), dtype=object)
+        array = np.empty(len(values), dtype=object)
     if array.ndim != 1:
         raise InvalidValueError(name, "have one dimension", array.ndim)
     if array.size == 0:
         raise InvalidValueError(name, "have at least one value", values, got="none")
     # NumPy would silently turn True into 1.0.
     needs_check = array.dtype.kind not in "iuf" or (
-        not hasattr(entries, "__array__") and any(isinstance(value, bool | np.bool_) for value in entries)
+        not hasattr(values, "__array__") and any(isinstance(value, bool | np.bool_) for value in values)
     )
     if needs_check:
-        array = np.array([finite(f"{name}[{k}]", value) for k, value in enumerate(entries)])
+        array = np.array([finite(f"{name}[{k}]", value) for k, value in enumerate(values)])
     floats = array.astype(np.float64)
     wrong = np.flatnonzero(~np.isfinite(floats))
     if len(wrong):
@@ -86,7 +85,7 @@ def vector(name: str, values: object) -> Floats:
     return floats
 
 
-def _is_vector(values: object) -> bool:
+def _is_vector(values: object) -> TypeGuard[Sequence[object]]:
     return (isinstance(values, Sequence) and not isinstance(values, str | bytes)) or hasattr(values, "__array__")
 
 
@@ -478,7 +477,7 @@ def _between(start: float, limit: float, weights: Floats) -> Steps:
     return merge(np.arange(len(values)), values)
 
 
-def _abridged(values: npt.NDArray[Any]) -> str:
+def _abridged(values: Ints | Floats) -> str:
     """Return the entries as text; of more than eight, the first and the last ones."""
     if len(values) <= 8:
         return repr(values.tolist())

@@ -15,12 +15,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.common.html_parts import block, row
+from rotting.common.json_types import JsonDict
 from rotting.common.rules import COUNT, FINITE, POSITIVE, Rule, check_fields, nonnegative_int, run_number
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.elementary import exps
@@ -29,7 +30,7 @@ from rotting.problems.arms import Rested, Restless
 from rotting.problems.decays import Piecewise, name_of
 from rotting.problems.drawings import draw_means, drawn_means
 from rotting.problems.mean_table import Means, from_rows, pulls_of, rounds_of
-from rotting.problems.noise import Noise, check_kernel, no_noise
+from rotting.problems.noise import Noise, check_kernel
 from rotting.problems.problem import STANDARD, Problem
 from rotting.problems.variates import gammas, normals, uniforms
 
@@ -109,7 +110,7 @@ class ProblemFamily:
         """Return the means of a run without making its problem; None if the family cannot do that."""
         return None
 
-    def describe(self, first: Problem, seed: int, horizon: int) -> dict[str, Any]:
+    def describe(self, first: Problem, seed: int, horizon: int) -> JsonDict:
         """Return a description as JSON-able data, with the properties that all problems share with the first.
 
         A digest of the first problems distinguishes families of the same `repr`: functions of one name may differ, or close
@@ -170,8 +171,6 @@ class TableFamily(ProblemFamily, ABC):
 
     def __post_init__(self) -> None:
         check_fields(self, **self.rules)
-        if not isinstance(self.noise, Noise):
-            raise no_noise(self.noise)
         check_kernel(self.noise)
         self.noise.check_arms(self.n_arms)
         if self.clock not in _CLOCKS:

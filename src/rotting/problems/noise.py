@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rotting.common.arrays import Floats
+from rotting.common.json_types import JsonDict
 from rotting.common.rules import COUNT, FINITE, POSITIVE, PROBABILITY, SPREAD, Rule, check_fields, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import bind
@@ -47,9 +49,6 @@ class Noise:
     differ from the defaults here. CONTRIBUTING has a complete example, and `rotting.check_noise` checks a noise.
     """
 
-    lowest_mean: ClassVar[float] = -math.inf
-    mean_rule: ClassVar[str] = "a finite number"
-
     @staticmethod
     def draw(mean: float, scale: Any, key: int, run: int, arm: int, clock: int) -> float:
         """Return the reward. This is the kernel of the noise: it is compiled, so it allocates, raises and prints nothing.
@@ -65,6 +64,11 @@ class Noise:
         return 0.0
 
     @property
+    def lowest_mean(self) -> float:
+        """The smallest mean this distribution can have."""
+        return -math.inf
+
+    @property
     def highest_mean(self) -> float:
         """The largest mean this distribution can have."""
         return math.inf
@@ -73,6 +77,11 @@ class Noise:
     def support(self) -> tuple[float, float]:
         """The smallest and largest reward that can be paid."""
         return (-math.inf, math.inf)
+
+    @property
+    def mean_rule(self) -> str:
+        """What means must be, for errors."""
+        return "a finite number"
 
     def of_arm(self, arm: int) -> "Noise":
         """Return the noise of one arm: the same for all."""
@@ -87,7 +96,7 @@ class Noise:
             if not self.lowest_mean <= value <= self.highest_mean:
                 raise InvalidValueError("means", f"be {self.mean_rule} under {self!r} noise", value)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Return the noise as JSON-able data."""
         return {"noise": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
 
@@ -308,7 +317,7 @@ class Resampled(Noise):
     relative: bool = False
     draw = staticmethod(draw_resampled)
 
-    def __init__(self, residuals: Any, relative: Any = False) -> None:
+    def __init__(self, residuals: object, relative: object = False) -> None:
         if isinstance(residuals, str) or not isinstance(residuals, Iterable):
             raise InvalidTypeError("residuals", "be numbers", residuals)
         listed = [FINITE.check("residuals", each) for each in residuals]
@@ -331,17 +340,17 @@ class Resampled(Noise):
         return f"Resampled({table}{', relative=True' if self.relative else ''})"
 
     @property
-    def scale(self) -> Any:
+    def scale(self) -> Floats:
         """Whether residuals are relative, and the residuals: an array."""
         return np.array([float(self.relative), *self.residuals])
 
     @property
-    def lowest_mean(self) -> float:  # type: ignore[override]
+    def lowest_mean(self) -> float:
         """Zero if residuals are relative."""
         return 0.0 if self.relative else -math.inf
 
     @property
-    def mean_rule(self) -> str:  # type: ignore[override]
+    def mean_rule(self) -> str:
         """The rule for means."""
         return "zero or more" if self.relative else "a finite number"
 
@@ -366,7 +375,7 @@ class ByArm(Noise):
 
     noises: tuple[Noise, ...]
 
-    def __init__(self, noises: Any) -> None:
+    def __init__(self, noises: object) -> None:
         if isinstance(noises, str) or not isinstance(noises, Iterable):
             raise InvalidTypeError("noises", "be one noise for each arm", noises)
         listed = tuple(from_json(each) if isinstance(each, dict) else each for each in noises)
@@ -387,7 +396,7 @@ class ByArm(Noise):
         return bind(draw_by_arm, {draw_of_arm: self.noises[0].draw})
 
     @property
-    def scale(self) -> Any:
+    def scale(self) -> Floats:
         """The scales of the arms, an array."""
         return np.array([each.scale for each in self.noises], np.float64)
 
@@ -403,12 +412,12 @@ class ByArm(Noise):
         return min(each.highest_mean for each in self.noises)
 
     @property
-    def lowest_mean(self) -> float:  # type: ignore[override]
+    def lowest_mean(self) -> float:
         """The smallest mean, the same for all arms: their noises are of one kind."""
         return self.noises[0].lowest_mean
 
     @property
-    def mean_rule(self) -> str:  # type: ignore[override]
+    def mean_rule(self) -> str:
         """The rule for means, the same for all arms: their noises are of one kind."""
         return self.noises[0].mean_rule
 
@@ -423,7 +432,7 @@ class ByArm(Noise):
                 "noise", f"be one for each of the {n_arms} arms", self, got=f"{len(self.noises)} in {self!r}"
             )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Return the noise as JSON-able data."""
         return {"noise": "ByArm", "noises": [each.to_json() for each in self.noises]}
 
@@ -434,8 +443,10 @@ def no_noise(value: object) -> InvalidTypeError:
     return InvalidTypeError("noise", "be a noise such as Gaussian(1.0)", value, hint=hint)
 
 
-def check_kernel(noise: Noise) -> None:
-    """Raise an error for a noise that is not a frozen dataclass, or whose `draw` or `scale` a game cannot use."""
+def check_kernel(noise: object) -> None:
+    """Raise an error for what is not a noise or not a frozen dataclass, or whose `draw` or `scale` no game can use."""
+    if not isinstance(noise, Noise):
+        raise no_noise(noise)
     kind = type(noise).__name__
     if not (is_dataclass(noise) and noise.__dataclass_params__.frozen):
         raise InvalidTypeError("noise", "be a frozen dataclass, with @dataclass(frozen=True) above its class", noise, got=kind)
@@ -478,7 +489,7 @@ def known_kinds() -> dict[str, type[Noise]]:
     return found
 
 
-def from_json(data: dict[str, Any]) -> Noise:
+def from_json(data: JsonDict) -> Noise:
     """Return the noise that `to_json` wrote.
 
     Example:

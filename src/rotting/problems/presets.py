@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rotting.common.rules import finite, nonnegative, positive_int, suggest
 from rotting.common.short_numbers import short
@@ -104,7 +104,7 @@ def list_problems() -> dict[str, Callable[..., Problem]]:
     return dict(_PRESETS)
 
 
-def make(name: str, **params: Any) -> Problem:
+def make(name: str, **params: object) -> Problem:
     """Return the preset called `name`.
 
     Example:
