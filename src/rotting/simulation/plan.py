@@ -3,11 +3,12 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from rotting.common.arrays import Ints
+from rotting.common.json_types import JsonDict
 from rotting.common.rules import RUNS, nonnegative_int, positive_int, suggest
 from rotting.engines.extensions import Extensions, extend_means
 from rotting.engines.family_draws import FamilyDraws
@@ -74,7 +75,7 @@ class Plan:
     first_run: int
     record: tuple[str, ...]
     family: ProblemFamily | None
-    description: dict[str, Any]  # of the problem or the family, as JSON-able data
+    description: JsonDict  # of the problem or the family, as JSON-able data
 
     @property
     def rounds(self) -> int:
@@ -100,14 +101,12 @@ class Plan:
             means = extend_means(
                 problem.tables(self.horizon), problem.presence_rounds(), problem.recovers(), problem.delay, key
             )
-        if self.family is not None and self.family.reference is not None:
-            optimum = play_greedily(means, problem.n_arms, self.checkpoints, extensions.on_means, compile=compile)[0]
-            reference = self.family.reference
-        elif problem.is_plain:
+        reference = None if self.family is None else self.family.reference
+        if reference is None and problem.is_plain:
             optimum, reference = optimal_rewards(problem, self.horizon, self.checkpoints)
         else:
             optimum = play_greedily(means, problem.n_arms, self.checkpoints, extensions.on_means, compile=compile)[0]
-            reference = greedy_reference(problem, self.horizon)
+            reference = reference or greedy_reference(problem, self.horizon)
         keys = derive_key(self.seed, "noise"), derive_key(self.seed, "policy")
         draws = None
         if self.family is not None:

@@ -1,7 +1,7 @@
 """Plots of a study: mean regret over one parameter as curves, over two as colours."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from rotting.display.figures import Curve, Figure, Panel, mean_points
 from rotting.display.heat_maps import plot_heat
 from rotting.display.plots import plot_figure
 from rotting.errors import InvalidValueError
+from rotting.policy import labels_of
 from rotting.problems.oracle import OPTIMAL, kind_of, regret_against
 from rotting.simulation.study_parameters import Value
 from rotting.simulation.study_points import Point, StudyPoints
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 def mean_curves(points: StudyPoints, axis: str) -> list[Curve]:
     """Return the mean regret over a parameter, a curve for every combination of the others."""
     curves: dict[str, list[tuple[float, Floats]]] = {}
-    texts = points.texts()
+    texts, policies = points.texts(), dict(zip(points.policies, labels_of(points.policies), strict=True))
     for point in points:
         value = points.value(point, axis)
         if isinstance(value, str):
             raise InvalidValueError("x", "be a parameter with numbers", axis, hint=f", which has {value!r}: use table()")
         if value is not None:
-            curves.setdefault(_curve_label(points, point, axis, texts), []).append((value, point.regret))
+            label = _curve_label(points, point, axis, policies[point.policy], texts)
+            curves.setdefault(label, []).append((value, point.regret))
     drawn: list[Curve] = []
     for label, samples in curves.items():
         places, runs = zip(*sorted(samples, key=lambda each: each[0]), strict=True)
@@ -49,10 +51,10 @@ def plot_curves(
     return plot_figure(Figure("study", named, caption, (panel,), columns=1), path)
 
 
-def _curve_label(points: StudyPoints, point: Point, axis: str, texts: dict[str, dict[Any, str]]) -> str:
+def _curve_label(points: StudyPoints, point: Point, axis: str, policy: str, texts: dict[str, dict[Value, str]]) -> str:
     """Return the label of a point's curve: its policy, what else varies, and its reference if there are several."""
     others = {name: value for name, value in point.problem.items() if name != axis and name in points.varying}
-    words = [texts["policy"][point.policy]]
+    words = [policy]
     if axis in points.of_policies:
         words = [point.policy.title]
         for name, (kind, short) in points.of_policies.items():
@@ -128,6 +130,9 @@ def _points_of_policy(points: StudyPoints, policy: str | None, across: str, up: 
     return chosen
 
 
+_Place = tuple[Value | None, Value | None]
+
+
 class _Cell(NamedTuple):
     """A cell of a heat map: the mean regrets of its points, and what they are measured against."""
 
@@ -135,9 +140,9 @@ class _Cell(NamedTuple):
     reference: str
 
 
-def _heat_cells(points: StudyPoints, chosen: list[Point], across: str, up: str, relative: bool) -> dict[tuple[Any, Any], _Cell]:
+def _heat_cells(points: StudyPoints, chosen: list[Point], across: str, up: str, relative: bool) -> dict[_Place, _Cell]:
     """Return the cells by their places; if `relative`, regrets are divided by the smallest mean regret of the problem."""
-    cells: dict[tuple[Any, Any], _Cell] = {}
+    cells: dict[_Place, _Cell] = {}
     for point in chosen:
         least = 1.0
         if relative:
@@ -154,6 +159,6 @@ def _heat_cells(points: StudyPoints, chosen: list[Point], across: str, up: str, 
     return cells
 
 
-def _words_last(value: Value) -> tuple[bool, Value]:
+def _words_last(value: Value | None) -> tuple[bool, Value]:
     """Return a sort key: numbers come first, then words, as a sigma may be "estimate"."""
-    return isinstance(value, str), value
+    return isinstance(value, str), 0.0 if value is None else value

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rotting.common.arrays import Floats
 from rotting.common.rules import suggest
 from rotting.common.short_numbers import plural, short_texts
 from rotting.common.statistics import what_runs_can_miss
 from rotting.errors import InvalidValueError
-from rotting.policy import Policy, labels_of
+from rotting.policy import Policy
 from rotting.problems.oracle import kind_of, regret_against
 from rotting.simulation.result import Result
 from rotting.simulation.study_parameters import Value
@@ -119,9 +119,9 @@ class StudyPoints:
         words = {name for name in self.varying if any(isinstance(self.value(point, name), str) for point in self)}
         return next((name for name in self.varying if name not in words), None)
 
-    def texts(self) -> dict[str, dict[Any, str]]:
-        """Return the texts of the values of each parameter for labels, and the labels of the policies under "policy"."""
-        texts: dict[str, dict[Any, str]] = {name: short_texts(values) for name, values in self.parameters.items()}
+    def texts(self) -> dict[str, dict[Value, str]]:
+        """Return the texts of the values of each parameter, for labels."""
+        texts = {name: short_texts(values) for name, values in self.parameters.items()}
         for parameter, (kind, name) in self.of_policies.items():
             texts[parameter] = short_texts(each.shown_params().get(name, "-") for each in self.policies if each.name == kind)
-        return {**texts, "policy": dict(zip(self.policies, labels_of(self.policies), strict=True))}
+        return texts
