@@ -1,10 +1,13 @@
 """An agent for Gymnasium environments that acts by a policy."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, SupportsFloat
 
 from rotting.errors import InvalidTypeError
 from rotting.live.bandit import Bandit
 from rotting.policy import Policy
+
+Info = dict[str, Any]
+"""What an environment says beside rewards, by name."""
 
 
 class Env(Protocol):
@@ -12,10 +15,10 @@ class Env(Protocol):
 
     action_space: Any
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[object, Info]:
         """Begin an episode."""
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[object, SupportsFloat, bool, bool, Info]:
         """Play a round."""
 
 
@@ -60,11 +63,11 @@ class Agent:
         """Return the action to take now."""
         return self._bandit.pull()
 
-    def learn(self, action: int, reward: float) -> None:
+    def learn(self, action: int, reward: SupportsFloat) -> None:
         """Learn what an action paid."""
         self._bandit.update(int(action), float(reward))
 
-    def play(self, seed: int | None = None, options: dict[str, Any] | None = None) -> dict[str, Any]:
+    def play(self, seed: int | None = None, options: Info | None = None) -> Info:
         """Forget everything, play an episode, and return its last `info`.
 
         Args:
