@@ -8,7 +8,7 @@ import numpy as np
 from rotting.common.arrays import Ints
 from rotting.common.rules import LARGEST
 from rotting.errors import AxesWarning, InvalidArgumentError, InvalidTypeError, InvalidValueError
-from rotting.problems.arms import Arm
+from rotting.problems.arms import Arm, Formula
 from rotting.problems.decays import Decay, Table, as_decay
 from rotting.problems.mean_table import Means, mean_bounds
 from rotting.problems.noise import Noise
@@ -25,6 +25,10 @@ def checked_arms(arms: object) -> tuple[Arm, ...]:
     for i, arm in enumerate(arms):
         if not isinstance(arm, Arm):
             raise InvalidTypeError(f"arms[{i}]", "be an arm such as Rested or Restless", arm)
+    formulas = {arm.mu if isinstance(arm, Formula) else None for arm in arms}
+    if len(formulas) > 1:
+        rule = "not mix arms of Problem.by_function with other arms, nor those of two functions"
+        raise InvalidValueError("arms", rule, arms, got="a mix")
     return tuple(arms)
 
 

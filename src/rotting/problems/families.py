@@ -28,7 +28,7 @@ from rotting.kernels.elementary import exps
 from rotting.kernels.random_numbers import derive_key
 from rotting.problems.arms import Rested, Restless
 from rotting.problems.decays import Piecewise, name_of
-from rotting.problems.drawings import draw_means, drawn_means
+from rotting.problems.drawings import means_caption, means_picture
 from rotting.problems.mean_table import Means, from_rows, pulls_of, rounds_of
 from rotting.problems.noise import Noise, check_kernel
 from rotting.problems.problem import STANDARD, Problem
@@ -37,7 +37,7 @@ from rotting.problems.variates import gammas, normals, uniforms
 _GRID = 65  # points of a Gaussian process between which it is a straight line
 _JITTER = 1e-6  # added to the variance, which keeps the covariance of smooth processes invertible
 _CLOCKS = ("pulls", "rounds")
-_DRAWN = 3  # problems that a notebook shows
+_PICTURED = 3  # problems that a notebook shows
 _DIGESTED = 8  # runs whose problems are part of the digest of a function's family
 DRAWN = "drawn"
 """The key of the digest of the first problems in the description of a family."""
@@ -100,7 +100,7 @@ class ProblemFamily:
         return self.drawn(run_number("run", run), family_key(seed))
 
     def drawn(self, run: int, key: int) -> Problem:
-        """Return the problem of a run."""
+        """Return the problem of a run, given the `family_key` of the seed."""
         problem = self._draw(generator(key, run))
         if not isinstance(problem, Problem):
             raise InvalidTypeError("draw", "return a Problem", problem, got=type(problem).__name__, hint=f" in run {run}")
@@ -129,9 +129,9 @@ class ProblemFamily:
         return hasher.hexdigest()[:16]
 
     def _repr_html_(self) -> str:
-        drawn = [self.problem(run) for run in range(_DRAWN)]
-        pictures = [f"<div>run {run}{draw_means(problem)}</div>" for run, problem in enumerate(drawn)]
-        words = f"a new problem in every run, here those of the first {_DRAWN} with seed 0: {drawn_means(drawn[0])}"
+        drawn = [self.problem(run) for run in range(_PICTURED)]
+        pictures = [f"<div>run {run}{means_picture(problem)}</div>" for run, problem in enumerate(drawn)]
+        words = f"a new problem in every run, here those of the first {_PICTURED} with seed 0: {means_caption(drawn[0])}"
         return block(self.name or "ProblemFamily", row(*pictures), note=f"{self!r}; {words}")
 
     def __repr__(self) -> str:

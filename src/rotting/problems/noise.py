@@ -383,7 +383,7 @@ class ByArm(Noise):
             raise InvalidValueError("noises", "hold one noise for each arm", listed, got="none")
         for noise in listed:
             if not isinstance(noise, Noise) or isinstance(noise, ByArm):
-                raise no_noise(noise)
+                raise not_a_noise(noise)
             if type(noise) is not type(listed[0]):
                 raise InvalidTypeError(
                     "noises", "be of one kind", listed, got=f"{type(listed[0]).__name__} and {type(noise).__name__}"
@@ -437,7 +437,7 @@ class ByArm(Noise):
         return {"noise": "ByArm", "noises": [each.to_json() for each in self.noises]}
 
 
-def no_noise(value: object) -> InvalidTypeError:
+def not_a_noise(value: object) -> InvalidTypeError:
     """Return the error for an object that is not a noise."""
     hint = "; its class must inherit from rotting.kit.Noise" if hasattr(value, "draw") and not isinstance(value, type) else ""
     return InvalidTypeError("noise", "be a noise such as Gaussian(1.0)", value, hint=hint)
@@ -446,7 +446,7 @@ def no_noise(value: object) -> InvalidTypeError:
 def check_kernel(noise: object) -> None:
     """Raise an error for what is not a noise or not a frozen dataclass, or whose `draw` or `scale` no game can use."""
     if not isinstance(noise, Noise):
-        raise no_noise(noise)
+        raise not_a_noise(noise)
     kind = type(noise).__name__
     if not (is_dataclass(noise) and noise.__dataclass_params__.frozen):
         raise InvalidTypeError("noise", "be a frozen dataclass, with @dataclass(frozen=True) above its class", noise, got=kind)

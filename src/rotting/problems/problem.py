@@ -19,7 +19,7 @@ from rotting.kernels.code_checks import check_arguments
 from rotting.problems.arm_checks import check_presence, checked_arms, checked_table, decays_of
 from rotting.problems.arms import Arm, Formula, Recovering, Rested, Restless, Tabulated, Visiting, check_size
 from rotting.problems.delays import Delay
-from rotting.problems.drawings import draw_means, drawn_means
+from rotting.problems.drawings import means_caption, means_picture
 from rotting.problems.mean_table import Means, Rise, arm_of, first_rise, join, lookup, mean_bounds
 from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel
 
@@ -88,14 +88,6 @@ class Problem:
             raise InvalidTypeError("name", "be a string or None", self.name)
         if self.delay is not None and not isinstance(self.delay, Delay):
             raise InvalidTypeError("delay", "be a delay such as GeometricDelay(100) or None", self.delay)
-        formulas = {each.mu for each in self.arms if isinstance(each, Formula)}
-        if formulas and (len(formulas) > 1 or not all(isinstance(each, Formula) for each in self.arms)):
-            raise InvalidValueError(
-                "arms",
-                "not mix arms of Problem.by_function with other arms, nor those of two functions",
-                self.arms,
-                got="a mix",
-            )
         if self.horizon is None:
             object.__setattr__(self, "horizon", self.max_horizon)
         if self.horizon is not None:
@@ -382,8 +374,8 @@ class Problem:
         length = "no horizon" if self.horizon is None else f"horizon {self.horizon:,}"
         arms = plural(self.n_arms, "arm")
         late = "" if self.delay is None else f", {self.delay!r}"
-        note = f"{self.kind}, {arms}, {length}, {self.noise!r}{late}; {drawn_means(self)}"
-        return block(self.name or "Problem", draw_means(self), note=note)
+        note = f"{self.kind}, {arms}, {length}, {self.noise!r}{late}; {means_caption(self)}"
+        return block(self.name or "Problem", means_picture(self), note=note)
 
     def delayed(self, delay: Delay | None) -> Self:
         """Return the same problem with delayed rewards.

@@ -93,14 +93,12 @@ class Plan:
 
     def games(self, compile: CompileMode = "auto") -> tuple[list[Game], str]:
         """Return one game for each policy, and what regret is measured against; `compile` is that of `simulate`."""
-        problem = self.problem
-        means: Means | ExtendedMeans = problem.tables(self.horizon)  # the problem caches the table of one horizon only
-        extensions = self._extensions
+        problem, extensions = self.problem, self._extensions
+        table = problem.tables(self.horizon)
+        means: Means | ExtendedMeans = table
         if extensions.dynamic_arms or extensions.delay is not None:
             key = derive_key(self.seed, "delay")
-            means = extend_means(
-                problem.tables(self.horizon), problem.presence_rounds(), problem.recovers(), problem.delay, key
-            )
+            means = extend_means(table, problem.presence_rounds(), problem.recovers(), problem.delay, key)
         reference = None if self.family is None else self.family.reference
         if reference is None and problem.is_plain:
             optimum, reference = optimal_rewards(problem, self.horizon, self.checkpoints)
@@ -110,8 +108,8 @@ class Plan:
         keys = derive_key(self.seed, "noise"), derive_key(self.seed, "policy")
         draws = None
         if self.family is not None:
-            draws = FamilyDraws(self.family, self.problem, family_key(self.seed), self.checkpoints, reference, compile)
-        setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum, self.record, draws, extensions)
+            draws = FamilyDraws(self.family, problem, family_key(self.seed), self.checkpoints, reference, compile)
+        setting = Setting(problem.noise, means, *keys, self.checkpoints, optimum, self.record, draws, extensions)
         return [Game(policy, setting) for policy in self.policies], reference
 
 
