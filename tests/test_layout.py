@@ -82,7 +82,6 @@ TESTED_WITH = {
     "simulation/study_parameters.py": "simulation/test_study.py",
     "simulation/study_plots.py": "simulation/test_study.py",
     "simulation/study_points.py": "simulation/test_study.py",
-    "simulation/study_files.py": "simulation/test_study.py",
     "simulation/study_tables.py": "simulation/test_study.py",
 }
 """Modules that are tested with another one, whose file it is."""

@@ -41,20 +41,24 @@ def not_saved(what: str, path: Path, why: str) -> InvalidValueError:
     return InvalidValueError("path", f"be a saved {what}", path, hint=f", which {why}")
 
 
-def check_exists(what: str, path: Path) -> None:
-    """Refuse a path at which there is nothing."""
+def read_settings(what: str, path: Path) -> JsonDict:
+    """Return the content of `result.json` or `study.json` in a folder, after a check of its format."""
     if not path.exists():
         raise PathMissingError(f"path must be a saved {what}, but '{path}' does not exist")
-
-
-def check_format(what: str, path: Path, settings: object) -> None:
-    """Refuse the content of a file whose format is not that of `format_of`."""
+    file = path / f"{what}.json"
+    try:
+        settings = json.loads(file.read_text("utf-8"), parse_constant=_refuse)
+    except OSError as error:
+        raise not_saved(what, file, f"cannot be read: {error}") from error
+    except ValueError as error:
+        raise not_saved(what, file, f"is truncated or edited: {error}") from error
     expected = format_of(what)
     if not isinstance(settings, dict) or settings.get("format") != expected["format"]:
-        raise not_saved(what, path, f"is of another format than {expected['format']!r}")
+        raise not_saved(what, file, f"is of another format than {expected['format']!r}")
     version = settings.get("format_version")
     if version != FORMAT_VERSION:
-        raise not_saved(what, path.parent, f"has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
+        raise not_saved(what, path, f"has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
+    return settings
 
 
 def settings_of(result: "Result") -> JsonDict:
@@ -92,15 +96,10 @@ def read_result(path: Path, make: "Callable[..., Result]") -> "Result":
         path: the folder.
         make: makes the result from its fields by name; its errors mean that a file was edited.
     """
-    check_exists("result", path)
     for name in (SETTINGS_FILE, ARRAYS_FILE):
-        if not (path / name).is_file():
+        if path.exists() and not (path / name).is_file():
             raise not_saved("result", path, f"has no {name}")
-    try:
-        settings = json.loads((path / SETTINGS_FILE).read_text("utf-8"), parse_constant=_refuse)
-    except ValueError as error:
-        raise not_saved("result", path / SETTINGS_FILE, f"is truncated or edited: {error}") from error
-    check_format("result", path / SETTINGS_FILE, settings)
+    settings = read_settings("result", path)
     if settings.pop("settings_sha256", None) != _settings_digest(settings):
         raise not_saved("result", path / SETTINGS_FILE, "is truncated or edited: its checksum differs")
     if settings["arrays_sha256"] != _file_digest(path / ARRAYS_FILE):

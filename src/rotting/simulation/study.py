@@ -1,17 +1,19 @@
 """Results on problems whose parameters vary: tables, plots over a parameter, and the best parameters of policies."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rotting.common.atomic_files import new_folder
 from rotting.common.html_parts import Line, block, drawing, row
 from rotting.common.short_numbers import plural
 from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.policy import Policy
 from rotting.simulation.result import Result
-from rotting.simulation.study_files import read_study, write_study
+from rotting.simulation.result_files import format_of, not_saved, read_settings
 from rotting.simulation.study_parameters import Value, checked_parameters
 from rotting.simulation.study_plots import mean_curves, plot_curves, plot_heat_map
 from rotting.simulation.study_points import StudyPoints
@@ -20,6 +22,8 @@ from rotting.simulation.study_tables import best_table, overall_table, regret_ta
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Picture
+
+STUDY_FILE = "study.json"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -265,7 +269,11 @@ class Study:
             ...     Study.load(Path(folder) / "study") == study
             True
         """
-        write_study(self.parameters, self.results, path)
+        with new_folder(path) as partial:
+            for k, result in enumerate(self.results):
+                result.save(partial / str(k))
+            about = {**format_of("study"), "parameters": self.parameters}
+            (partial / STUDY_FILE).write_text(json.dumps(about, indent=2, allow_nan=False) + "\n", "utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> "Study":
@@ -284,4 +292,10 @@ class Study:
             ...
             rotting.errors.PathMissingError: path must be a saved study, but 'no-such-folder' does not exist
         """
-        return cls(*read_study(Path(path)))
+        path = Path(path)
+        parameters = read_settings("study", path).get("parameters")
+        listed = isinstance(parameters, dict) and all(isinstance(each, list) for each in parameters.values())
+        if not parameters or not listed:
+            raise not_saved("study", path / STUDY_FILE, "is edited: its parameters are not lists of values")
+        count = len(next(iter(parameters.values())))
+        return cls(parameters, [Result.load(path / str(k)) for k in range(count)])
