@@ -31,7 +31,7 @@ from rotting.problems.decays import Piecewise, name_of
 from rotting.problems.drawings import means_caption, means_picture
 from rotting.problems.mean_table import Means, from_rows, pulls_of, rounds_of
 from rotting.problems.noise import Noise, check_kernel
-from rotting.problems.problem import STANDARD, Problem
+from rotting.problems.problem import STANDARD_NOISE, Problem
 from rotting.problems.variates import gammas, normals, uniforms
 
 _GRID = 65  # points of a Gaussian process between which it is a straight line
@@ -39,7 +39,7 @@ _JITTER = 1e-6  # added to the variance, which keeps the covariance of smooth pr
 _CLOCKS = ("pulls", "rounds")
 _PICTURED = 3  # problems that a notebook shows
 _DIGESTED = 8  # runs whose problems are part of the digest of a function's family
-DRAWN = "drawn"
+DRAWN_DIGEST = "drawn"
 """The key of the digest of the first problems in the description of a family."""
 
 
@@ -118,7 +118,7 @@ class ProblemFamily:
         """
         shared = {name: value for name, value in first.describe().items() if name in {"kind", "n_arms", "horizon", "noise"}}
         digest = self._digest(seed, horizon, runs=1 if self.is_value else _DIGESTED)
-        return {"name": self.name, **shared, "family": repr(self), DRAWN: digest}
+        return {"name": self.name, **shared, "family": repr(self), DRAWN_DIGEST: digest}
 
     def _digest(self, seed: int, horizon: int, runs: int) -> str:
         hasher = hashlib.sha256()
@@ -162,7 +162,7 @@ class TableFamily(ProblemFamily, ABC):
 
     n_arms: int = 10
     horizon: int = 1_000
-    noise: Noise = field(default=STANDARD, kw_only=True)
+    noise: Noise = field(default=STANDARD_NOISE, kw_only=True)
     clock: str = field(default="rounds", kw_only=True)
     name: str | None = field(default=None, kw_only=True)
 

@@ -23,9 +23,9 @@ from rotting.problems.drawings import means_caption, means_picture
 from rotting.problems.mean_table import Means, Rise, arm_of, first_rise, join, lookup, mean_bounds
 from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel
 
-STANDARD = Gaussian(1.0)
-LAST = 1 << 60  # the last round of an arm that never leaves
-CODE = "code"
+STANDARD_NOISE = Gaussian(1.0)
+_NEVER = 1 << 60  # the last round of an arm that never leaves
+CODE_DIGEST = "code"
 """The key of the function's digest in the description of a problem by a function."""
 
 _KINDS = {
@@ -74,7 +74,7 @@ class Problem:
     """
 
     arms: Sequence[Arm]
-    noise: Noise = STANDARD
+    noise: Noise = STANDARD_NOISE
     horizon: int | None = None
     name: str | None = None
     delay: Delay | None = None
@@ -102,7 +102,7 @@ class Problem:
     def rested(
         cls,
         means: npt.ArrayLike | Sequence[object],
-        noise: Noise = STANDARD,
+        noise: Noise = STANDARD_NOISE,
         horizon: int | None = None,
         name: str | None = None,
     ) -> Self:
@@ -124,7 +124,7 @@ class Problem:
     def restless(
         cls,
         means: npt.ArrayLike | Sequence[object],
-        noise: Noise = STANDARD,
+        noise: Noise = STANDARD_NOISE,
         horizon: int | None = None,
         name: str | None = None,
     ) -> Self:
@@ -147,7 +147,7 @@ class Problem:
         cls,
         mu: Callable[[int, int, int], float],
         n_arms: int,
-        noise: Noise = STANDARD,
+        noise: Noise = STANDARD_NOISE,
         horizon: int | None = None,
         name: str | None = None,
     ) -> Self:
@@ -178,7 +178,7 @@ class Problem:
         return cls([Formula(mu, i) for i in range(positive_int("n_arms", n_arms))], noise, horizon, name)
 
     @classmethod
-    def from_means(cls, means: Means, horizon: int, noise: Noise = STANDARD, name: str | None = None) -> Self:
+    def from_means(cls, means: Means, horizon: int, noise: Noise = STANDARD_NOISE, name: str | None = None) -> Self:
         """Return the problem of a table of means, such as `problem.means()`, that covers `horizon` rounds.
 
         Example:
@@ -229,7 +229,7 @@ class Problem:
             >>> first.tolist(), int(last[1])
             ([1, 20], 60)
         """
-        visits = [(arm.first, arm.last or LAST) if isinstance(arm, Visiting) else (1, LAST) for arm in self.arms]
+        visits = [(arm.first, arm.last or _NEVER) if isinstance(arm, Visiting) else (1, _NEVER) for arm in self.arms]
         first, last = zip(*visits, strict=True)
         return np.array(first), np.array(last)
 
@@ -356,7 +356,7 @@ class Problem:
             "arms": [repr(arm) for arm in self.arms],
             "noise": self.noise.to_json(),
             **({} if self.delay is None else {"delay": self.delay.to_json()}),
-            **({} if self.formula is None else {CODE: digest(plain_function("mu(i, t, n)", self.formula))}),
+            **({} if self.formula is None else {CODE_DIGEST: digest(plain_function("mu(i, t, n)", self.formula))}),
         }
 
     def __repr__(self) -> str:
