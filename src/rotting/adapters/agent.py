@@ -6,19 +6,16 @@ from rotting.errors import InvalidTypeError
 from rotting.live.bandit import Bandit
 from rotting.policy import Policy
 
-Info = dict[str, Any]
-"""What an environment says beside rewards, by name."""
-
 
 class Env(Protocol):
     """An environment for an agent: a finite number of actions, and Gymnasium's two methods."""
 
     action_space: Any
 
-    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[object, Info]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[object, dict[str, Any]]:
         """Begin an episode."""
 
-    def step(self, action: Any) -> tuple[object, SupportsFloat, bool, bool, Info]:
+    def step(self, action: Any) -> tuple[object, SupportsFloat, bool, bool, dict[str, Any]]:
         """Play a round."""
 
 
@@ -67,7 +64,7 @@ class Agent:
         """Learn what an action paid."""
         self._bandit.update(int(action), float(reward))
 
-    def play(self, seed: int | None = None, options: Info | None = None) -> Info:
+    def play(self, seed: int | None = None, options: dict[str, Any] | None = None) -> dict[str, Any]:
         """Forget everything, play an episode, and return its last `info`.
 
         Args:

@@ -39,10 +39,6 @@ def _functions(extensions: Extensions) -> dict[str, KernelFunction]:
     return bind_all({"begin": _begin, "mean": _mean, "count": _count}, extensions.on_means)
 
 
-Info = dict[str, Any]
-"""What Gymnasium's methods say beside rewards, by name."""
-
-
 class Environment(gymnasium.Env[Any, Any]):
     """A problem as a Gymnasium environment, which River's loops can play, too. An episode is truncated after the last round.
 
@@ -66,7 +62,7 @@ class Environment(gymnasium.Env[Any, Any]):
         (0, False, {'round': 1, 'run': 0, 'mean': 0.0, 'regret': 0.5})
     """
 
-    metadata: Info = {"render_modes": []}  # noqa: RUF012 - Gymnasium's
+    metadata: dict[str, list[str]] = {"render_modes": []}  # noqa: RUF012 - Gymnasium's
 
     def __init__(self, problem: Problem, horizon: int | None = None, seed: int = 0) -> None:
         if not isinstance(problem, Problem):
@@ -86,7 +82,7 @@ class Environment(gymnasium.Env[Any, Any]):
         self._run = -1  # none has begun
         self._round = self.horizon
 
-    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[int, Info]:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[int, dict[str, Any]]:
         """Begin a run: the next one, run 0 of another seed, or the one in `options["run"]`."""
         super().reset(seed=seed)
         if seed is not None:
@@ -97,7 +93,7 @@ class Environment(gymnasium.Env[Any, Any]):
         self._round, self._collected = 0, (0.0, 0.0)
         return 0, {"round": 0, "run": self._run, "regret": 0.0}
 
-    def step(self, action: object) -> tuple[int, float, bool, bool, Info]:
+    def step(self, action: object) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Pull an arm; return the observation, the reward, False, whether this was the last round, and `info`."""
         arm, t = self._checked(action), self._round + 1
         if t > self.horizon:

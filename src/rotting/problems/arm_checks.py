@@ -61,14 +61,7 @@ def decays_of(means: object) -> list[Decay]:
 
 
 def checked_table(name: str, arm: Arm, noise: Noise, horizon: int) -> Means:
-    """Return the table of an arm, after a check that its means are finite and that its noise can have them.
-
-    Args:
-        name: the arm's name in errors.
-        arm: the arm.
-        noise: the noise of its rewards.
-        horizon: the length of the game.
-    """
+    """Return the table of the arm called `name`, after a check that its means are finite and that its noise can have them."""
     try:
         table = arm.means(horizon)
         low, high = mean_bounds(table, 0, horizon)

@@ -7,15 +7,15 @@ immutable, comparable, printable. A decay may also rise, which `Problem.is_rotti
 import math
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import SupportsFloat, TypeGuard, Union
+from typing import ClassVar, SupportsFloat, TypeGuard, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import FINITE, INDEX, POSITIVE, check_fields, finite, nonnegative_int
+from rotting.common.rules import FINITE, INDEX, POSITIVE, Rule, check_fields, finite, nonnegative_int
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.elementary import exps, powers
 from rotting.problems.mean_table import Steps, merge
@@ -23,6 +23,11 @@ from rotting.problems.mean_table import Steps, merge
 
 class Decay(ABC):
     """A mean as a function of one clock; use one of its subclasses."""
+
+    rules: ClassVar[Mapping[str, Rule]] = {}  # of the fields that are numbers
+
+    def __post_init__(self) -> None:
+        check_fields(self, **self.rules)
 
     @property
     def length(self) -> int | None:
@@ -99,9 +104,7 @@ class Constant(Decay):
     """
 
     value: float
-
-    def __post_init__(self) -> None:
-        check_fields(self, value=FINITE)
+    rules: ClassVar = {"value": FINITE}
 
     @property
     def settles(self) -> int:
@@ -130,9 +133,7 @@ class Abrupt(Decay):
     before: float
     after: float
     at: int
-
-    def __post_init__(self) -> None:
-        check_fields(self, before=FINITE, after=FINITE, at=INDEX)
+    rules: ClassVar = {"before": FINITE, "after": FINITE, "at": INDEX}
 
     @property
     def settles(self) -> int:
@@ -276,9 +277,10 @@ class Linear(Decay):
     start: float
     slope: float
     floor: float | None = None
+    rules: ClassVar = {"start": FINITE, "slope": FINITE}
 
     def __post_init__(self) -> None:
-        check_fields(self, start=FINITE, slope=FINITE)
+        super().__post_init__()
         if self.floor is not None:
             check_fields(self, floor=FINITE)
             if self.floor > self.start:
@@ -322,9 +324,7 @@ class Polynomial(Decay):
     power: float
     scale: float = 1.0
     limit: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_fields(self, start=FINITE, limit=FINITE, power=POSITIVE, scale=POSITIVE)
+    rules: ClassVar = {"start": FINITE, "limit": FINITE, "power": POSITIVE, "scale": POSITIVE}
 
     def steps(self, length: int) -> Steps:
         """Return one piece per value."""
@@ -350,9 +350,7 @@ class Exponential(Decay):
     start: float
     rate: float
     limit: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_fields(self, start=FINITE, limit=FINITE, rate=POSITIVE)
+    rules: ClassVar = {"start": FINITE, "limit": FINITE, "rate": POSITIVE}
 
     def steps(self, length: int) -> Steps:
         """Return one piece per value."""
@@ -381,9 +379,7 @@ class Logistic(Decay):
     after: float
     at: float
     width: float
-
-    def __post_init__(self) -> None:
-        check_fields(self, before=FINITE, after=FINITE, at=FINITE, width=POSITIVE)
+    rules: ClassVar = {"before": FINITE, "after": FINITE, "at": FINITE, "width": POSITIVE}
 
     @property
     def limit(self) -> float:

@@ -23,12 +23,7 @@ ARRAYS: dict[str, ArrayType] = {"checkpoints": INT, "regret": FLOAT, "pulls": IN
 
 
 def record_types(n_arms: int) -> dict[str, ArrayType]:
-    """Return the types of the arrays that `simulate(record=...)` adds.
-
-    Example:
-        >>> record_types(n_arms=2)
-        {'arms': dtype('uint8'), 'rewards': dtype('float64')}
-    """
+    """Return the types of the arrays that `simulate(record=...)` adds."""
     return {"arms": arm_type(n_arms), "rewards": FLOAT}
 
 
