@@ -19,20 +19,7 @@ from rotting.common.json_types import JsonDict
 from rotting.common.rules import COUNT, FINITE, POSITIVE, PROBABILITY, SPREAD, Rule, check_fields, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import bind
-from rotting.problems.noise_draws import (
-    draw_bernoulli,
-    draw_beta,
-    draw_binomial,
-    draw_by_arm,
-    draw_contaminated,
-    draw_gaussian,
-    draw_laplace,
-    draw_log_normal,
-    draw_of_arm,
-    draw_poisson,
-    draw_resampled,
-    draw_student,
-)
+from rotting.problems import noise_draws
 
 _SHOWN = 8  # residuals in the representation of a noise; of more, their number and a digest
 _CENTRED = 1e-12  # the relative error of the centre of a table of residuals
@@ -126,7 +113,7 @@ class Gaussian(_Parametric):
     """
 
     sigma: float = 1.0
-    draw = staticmethod(draw_gaussian)
+    draw = staticmethod(noise_draws.draw_gaussian)
     rules: ClassVar = {"sigma": SPREAD}
 
 
@@ -141,7 +128,7 @@ class Bernoulli(Noise):
         rotting.errors.InvalidValueError: means must be a probability in [0, 1] under Bernoulli() noise, got 1.5
     """
 
-    draw = staticmethod(draw_bernoulli)
+    draw = staticmethod(noise_draws.draw_bernoulli)
     lowest_mean = 0.0
     highest_mean = 1.0
     support = (0.0, 1.0)
@@ -158,7 +145,7 @@ class Binomial(_Parametric):
     """
 
     n: int
-    draw = staticmethod(draw_binomial)
+    draw = staticmethod(noise_draws.draw_binomial)
     rules: ClassVar = {"n": COUNT}
     lowest_mean = 0.0
     mean_rule = "in [0, n]"
@@ -184,7 +171,7 @@ class Beta(_Parametric):
     """
 
     concentration: float
-    draw = staticmethod(draw_beta)
+    draw = staticmethod(noise_draws.draw_beta)
     rules: ClassVar = {"concentration": POSITIVE}
     lowest_mean = 0.0
     highest_mean = 1.0
@@ -201,7 +188,7 @@ class Poisson(Noise):
         0.0
     """
 
-    draw = staticmethod(draw_poisson)
+    draw = staticmethod(noise_draws.draw_poisson)
     lowest_mean = 0.0
     highest_mean = _LARGEST_COUNT
     support = (0.0, math.inf)
@@ -217,7 +204,7 @@ class Noiseless(Noise):
         Noiseless()
     """
 
-    draw = staticmethod(draw_gaussian)  # with a scale of 0: Gaussian games need not be compiled again
+    draw = staticmethod(noise_draws.draw_gaussian)  # with a scale of 0: Gaussian games need not be compiled again
 
 
 @dataclass(frozen=True)
@@ -230,7 +217,7 @@ class Laplace(_Parametric):
     """
 
     b: float = 1.0
-    draw = staticmethod(draw_laplace)
+    draw = staticmethod(noise_draws.draw_laplace)
     rules: ClassVar = {"b": SPREAD}
 
 
@@ -251,7 +238,7 @@ class Student(_Parametric):
 
     df: float
     sigma: float = 1.0
-    draw = staticmethod(draw_student)
+    draw = staticmethod(noise_draws.draw_student)
     rules: ClassVar = {"sigma": SPREAD, "df": _DEGREES}
 
 
@@ -268,7 +255,7 @@ class LogNormal(_Parametric):
     """
 
     sigma: float = 1.0
-    draw = staticmethod(draw_log_normal)
+    draw = staticmethod(noise_draws.draw_log_normal)
     rules: ClassVar = {"sigma": _LOG_SPREAD}
     lowest_mean = 0.0
     support = (0.0, math.inf)
@@ -292,7 +279,7 @@ class Contaminated(_Parametric):
     sigma: float = 1.0
     share: float = 0.05
     times: float = 10.0
-    draw = staticmethod(draw_contaminated)
+    draw = staticmethod(noise_draws.draw_contaminated)
     rules: ClassVar = {"sigma": SPREAD, "share": PROBABILITY, "times": SPREAD}
 
 
@@ -315,7 +302,7 @@ class Resampled(Noise):
 
     residuals: tuple[float, ...]
     relative: bool = False
-    draw = staticmethod(draw_resampled)
+    draw = staticmethod(noise_draws.draw_resampled)
 
     def __init__(self, residuals: object, relative: object = False) -> None:
         if isinstance(residuals, str) or not isinstance(residuals, Iterable):
@@ -393,7 +380,7 @@ class ByArm(Noise):
     @property
     def draw(self) -> Callable[..., float]:  # type: ignore[override]
         """The kernel of the arms' noise, which gets the scale of its arm."""
-        return bind(draw_by_arm, {draw_of_arm: self.noises[0].draw})
+        return bind(noise_draws.draw_by_arm, {noise_draws.draw_of_arm: self.noises[0].draw})
 
     @property
     def scale(self) -> Floats:

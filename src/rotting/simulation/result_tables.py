@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rotting.common.arrays import Floats
+from rotting.common.short_numbers import plural
 from rotting.common.statistics import mean_interval, quantiles, what_runs_can_miss
 from rotting.display.tables import (
     Column,
@@ -55,8 +56,7 @@ def regret_columns(rows: Sequence[Row]) -> tuple[Column, ...]:
 
 def _heading(result: "Result") -> tuple[str, ...]:
     """Return the lines above a table."""
-    runs = f"{result.runs:,} runs" if result.runs > 1 else "1 run"
-    runs += f" from run {result.first_run:,} on" if result.first_run else ""
+    runs = plural(result.runs, "run") + (f" from run {result.first_run:,} on" if result.first_run else "")
     head = f"{result.problem_name}: horizon {result.horizon:,}, {runs}, seed {result.seed}"
     if result.is_optimal:
         head += "; regret against the optimal policy"
