@@ -1,4 +1,7 @@
-"""The files of a saved result: `result.json` with settings and checksums, and `arrays.npz`."""
+"""The files of a saved result: `result.json` with settings and checksums, and `arrays.npz`.
+
+A saved study has its settings in the same format, in `study.json`.
+"""
 
 import hashlib
 import json

@@ -67,12 +67,7 @@ def _curve_label(points: StudyPoints, point: Point, axis: str, policy: str, text
 
 
 def plot_heat_map(
-    points: StudyPoints,
-    x: str | None,
-    y: str | None,
-    policy: str | None,
-    path: str | Path | None,
-    title: str | None,
+    points: StudyPoints, x: str | None, y: str | None, policy: str | None, path: str | Path | None, title: str | None
 ) -> "Picture":
     """Draw the mean regret over two parameters as colours; `Study.heat_map` documents the arguments."""
     of_policies = points.of_policies

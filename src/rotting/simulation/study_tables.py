@@ -4,13 +4,7 @@ import numpy as np
 
 from rotting.common.short_numbers import short_texts
 from rotting.common.statistics import mean_interval
-from rotting.display.tables import (
-    Column,
-    FormattedTable,
-    ends_text,
-    interval_column,
-    value_column,
-)
+from rotting.display.tables import Column, FormattedTable, ends_text, interval_column, value_column
 from rotting.errors import InvalidValueError
 from rotting.problems.oracle import kind_of
 from rotting.simulation.comparisons import geometric_mean, mean_ratio
