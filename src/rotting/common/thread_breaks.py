@@ -49,7 +49,7 @@ _ITEMS_AT_ONCE = 16  # items of a list that are encoded at a time
 _CHARACTERS_AT_ONCE = 16_384  # characters of a text that are
 
 
-def text_of(value: object, take_break: Callable[[], None], encode: Callable[[object], str]) -> Iterator[str]:
+def json_pieces(value: object, take_break: Callable[[], None], encode: Callable[[object], str]) -> Iterator[str]:
     """Yield the JSON of a value in small pieces; the keys of dicts are sorted.
 
     Args:
@@ -63,7 +63,7 @@ def text_of(value: object, take_break: Callable[[], None], encode: Callable[[obj
             raise TypeError("names must be strings")
         for number, name in enumerate(sorted(value)):
             yield f"{', ' if number else ''}{encode(name)}: "
-            yield from text_of(value[name], take_break, encode)
+            yield from json_pieces(value[name], take_break, encode)
         yield "}"
     elif isinstance(value, list) and len(value) > _ITEMS_AT_ONCE:
         yield "["

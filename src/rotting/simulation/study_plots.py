@@ -10,7 +10,7 @@ from rotting.display.heat_maps import plot_heat
 from rotting.display.plots import plot_figure
 from rotting.errors import InvalidValueError
 from rotting.policy import labels_of
-from rotting.problems.oracle import OPTIMAL, kind_of, regret_against
+from rotting.problems.oracle import OPTIMAL, reference_kind, regret_against
 from rotting.simulation.study_parameters import Value
 from rotting.simulation.study_points import Point, StudyPoints
 
@@ -62,7 +62,7 @@ def _curve_label(points: StudyPoints, point: Point, axis: str, policy: str, text
                 words.append(f"{short}={texts[name][point.policy.shown_params().get(short, '-')]}")
     words += [f"{name}={texts[name][value]}" for name, value in others.items()]
     if points.has_both_references:
-        words.append(f"against {kind_of(point.reference)}")
+        words.append(f"against {reference_kind(point.reference)}")
     return ", ".join(words)
 
 
@@ -146,7 +146,7 @@ def _heat_cells(points: StudyPoints, chosen: list[Point], across: str, up: str, 
                 raise InvalidValueError("mean regrets", "be above zero for heat_map to divide by", least, got=f"{least:g}")
         place = points.value(point, across), points.value(point, up)
         cell = cells.setdefault(place, _Cell([], point.reference))
-        if kind_of(cell.reference) != kind_of(point.reference):
+        if reference_kind(cell.reference) != reference_kind(point.reference):
             rule = "be against one reference, so that a heat map can take their mean"
             got = f"{cell.reference!r} and {point.reference!r} at {across}={place[0]}"
             raise InvalidValueError("regrets", rule, point.reference, got=got)

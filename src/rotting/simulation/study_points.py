@@ -10,7 +10,7 @@ from rotting.common.short_numbers import plural, short_texts
 from rotting.common.statistics import what_runs_can_miss
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
-from rotting.problems.oracle import kind_of, regret_against
+from rotting.problems.oracle import reference_kind, regret_against
 from rotting.simulation.result import Result
 from rotting.simulation.study_parameters import Value
 
@@ -67,7 +67,7 @@ class StudyPoints:
     @property
     def has_both_references(self) -> bool:
         """Whether some regrets are measured against the optimal policy, and others against the greedy oracle."""
-        return len({kind_of(each.reference) for each in self.results}) > 1
+        return len({reference_kind(each.reference) for each in self.results}) > 1
 
     @property
     def problems_text(self) -> str:

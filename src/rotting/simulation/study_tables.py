@@ -6,7 +6,7 @@ from rotting.common.short_numbers import short_texts
 from rotting.common.statistics import mean_interval
 from rotting.display.tables import Column, FormattedTable, ends_text, interval_column, value_column
 from rotting.errors import InvalidValueError
-from rotting.problems.oracle import kind_of
+from rotting.problems.oracle import reference_kind
 from rotting.simulation.comparisons import geometric_mean, mean_ratio
 from rotting.simulation.result_tables import Row, regret_cells, regret_columns
 from rotting.simulation.study_parameters import Value
@@ -77,7 +77,7 @@ def _with_problems(points: StudyPoints, heading: tuple[str], columns: tuple[Colu
 
     first = [column(name, short_texts(values)) for name, values in points.parameters.items()]
     if points.has_both_references:
-        first.append(Column("reference", lambda row: kind_of(row["reference"])))
+        first.append(Column("reference", lambda row: reference_kind(row["reference"])))
     return FormattedTable(heading, (*first, *columns), rows, left=len(first) + 1, notes=points.notes())
 
 
