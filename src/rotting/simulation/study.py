@@ -104,7 +104,7 @@ class Study:
     __hash__ = None  # type: ignore[assignment]  # the arrays are too large to hash
 
     def _repr_html_(self) -> str:
-        table, axis = self.table(), self._points.first_numbers()
+        table, axis = self.table(), self._points.first_numeric()
         curves = [] if axis is None else mean_curves(self._points, axis)
         picture = drawing([Line(each.label, each.x, each.y) for each in curves], axis or "", "mean regret")
         return block(*table.lines, row(f"<div>{replace(table, lines=())._repr_html_()}</div>", picture))

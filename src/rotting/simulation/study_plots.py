@@ -42,7 +42,7 @@ def plot_curves(
     points: StudyPoints, x: str | None, path: str | Path | None, log: bool, log_y: bool, title: str | None
 ) -> "Picture":
     """Draw the mean regret over a parameter as curves; `Study.plot` documents the arguments."""
-    axis = points.axis("x", x, points.first_numbers() or next(iter(points.varying), None))
+    axis = points.axis("x", x, points.first_numeric() or next(iter(points.varying), None))
     panel = Panel("", axis, "regret at the horizon", tuple(mean_curves(points, axis)), x_log=log, y_log=log_y)
     runs, rounds = points.results[0].runs, points.horizons_text
     drawn = f"Mean of {runs:,} runs of {rounds} rounds and its 95 % interval." if runs > 1 else f"A run of {rounds} rounds."
@@ -55,9 +55,9 @@ def _curve_label(points: StudyPoints, point: Point, axis: str, policy: str, text
     """Return the label of a point's curve: its policy, what else varies, and its reference if there are several."""
     others = {name: value for name, value in point.problem.items() if name != axis and name in points.varying}
     words = [policy]
-    if axis in points.of_policies:
+    if axis in points.policy_parameters:
         words = [point.policy.title]
-        for name, (kind, short) in points.of_policies.items():
+        for name, (kind, short) in points.policy_parameters.items():
             if name != axis and kind == point.policy.name:
                 words.append(f"{short}={texts[name][point.policy.shown_params().get(short, '-')]}")
     words += [f"{name}={texts[name][value]}" for name, value in others.items()]
@@ -70,10 +70,9 @@ def plot_heat_map(
     points: StudyPoints, x: str | None, y: str | None, policy: str | None, path: str | Path | None, title: str | None
 ) -> "Picture":
     """Draw the mean regret over two parameters as colours; `Study.heat_map` documents the arguments."""
-    of_policies = points.of_policies
     across, up = _heat_axes(points, x, y)
     chosen = _points_of_policy(points, policy, across, up)
-    relative = across in of_policies or up in of_policies
+    relative = across in points.policy_parameters or up in points.policy_parameters
     cells = _heat_cells(points, chosen, across, up, relative)
     columns, lines = (sorted({place[k] for place in cells}, key=_words_last) for k in (0, 1))
     empty = _Cell([np.nan], OPTIMAL)
@@ -97,7 +96,7 @@ def plot_heat_map(
         values,
         what,
         title if title is not None else f"{shown}: {what}",
-        best_along=None if not relative else 1 if across in of_policies else 0,
+        best_along=None if not relative else 1 if across in points.policy_parameters else 0,
         path=path,
         hatched=hatched,
         note=note,
@@ -108,7 +107,7 @@ def _heat_axes(points: StudyPoints, x: str | None, y: str | None) -> tuple[str, 
     """Return the parameters of the two axes; by default the first that varies, and then one of a policy if there is one."""
     across = points.axis("x", x, next(iter(points.varying), None))
     rest = [name for name in points.varying if name != across]
-    up = points.axis("y", y, next((name for name in rest if name in points.of_policies), next(iter(rest), None)))
+    up = points.axis("y", y, next((name for name in rest if name in points.policy_parameters), next(iter(rest), None)))
     if up == across:
         raise InvalidValueError("y", "be another parameter than x", up, hint=" for both")
     return across, up
@@ -116,10 +115,10 @@ def _heat_axes(points: StudyPoints, x: str | None, y: str | None) -> tuple[str, 
 
 def _points_of_policy(points: StudyPoints, policy: str | None, across: str, up: str) -> list[Point]:
     """Return the points of the policy that is asked for; by default, of the one whose parameter is on an axis."""
-    of_policies = points.of_policies
-    kind = policy or next((of_policies[name][0] for name in (across, up) if name in of_policies), points.policies[0].name)
+    on_axes = [points.policy_parameters[name][0] for name in (across, up) if name in points.policy_parameters]
+    kind = policy or next(iter(on_axes), points.policies[0].name)
     chosen = [point for point in points if point.policy.name == kind]
-    if not chosen or (policy is None and not {across, up} & {*of_policies} and len({*points.policies}) > 1):
+    if not chosen or (policy is None and not on_axes and len({*points.policies}) > 1):
         known = ", ".join(dict.fromkeys(each.name for each in points.policies))
         raise InvalidValueError("policy", f"be one of {known}", policy)
     return chosen

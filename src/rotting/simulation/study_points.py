@@ -51,10 +51,10 @@ class StudyPoints:
     def varying(self) -> tuple[str, ...]:
         """The parameters that have several values: those of the problems, then those of the policies."""
         problems = [name for name, values in self.parameters.items() if len({*values}) > 1]
-        return (*problems, *self.of_policies)
+        return (*problems, *self.policy_parameters)
 
     @property
-    def of_policies(self) -> dict[str, tuple[str, str]]:
+    def policy_parameters(self) -> dict[str, tuple[str, str]]:
         """The parameters of policies that vary, as `raw-ucb.alpha`, each with the name of the policy and of the parameter."""
         found = {}
         for kind in dict.fromkeys(each.name for each in self.policies):
@@ -108,13 +108,13 @@ class StudyPoints:
 
     def value(self, point: Point, parameter: str) -> Value | None:
         """Return the value of a parameter at a point; None if the point's policy has no such parameter."""
-        kind, name = self.of_policies.get(parameter, ("", ""))
+        kind, name = self.policy_parameters.get(parameter, ("", ""))
         if not kind:
             return point.problem[parameter]
         value: Value | None = point.policy.shown_params().get(name) if point.policy.name == kind else None
         return value
 
-    def first_numbers(self) -> str | None:
+    def first_numeric(self) -> str | None:
         """Return the first parameter that varies over numbers."""
         words = {name for name in self.varying if any(isinstance(self.value(point, name), str) for point in self)}
         return next((name for name in self.varying if name not in words), None)
@@ -122,6 +122,6 @@ class StudyPoints:
     def texts(self) -> dict[str, dict[Value, str]]:
         """Return the texts of the values of each parameter, for labels."""
         texts = {name: short_texts(values) for name, values in self.parameters.items()}
-        for parameter, (kind, name) in self.of_policies.items():
+        for parameter, (kind, name) in self.policy_parameters.items():
             texts[parameter] = short_texts(each.shown_params().get(name, "-") for each in self.policies if each.name == kind)
         return texts
