@@ -11,7 +11,7 @@ import pytest
 import rotting
 from rotting.common.html_parts import MAX_CURVES, Line, block, drawing, table
 from rotting.problems import Abrupt, Problem, ProblemFamily, Rested, Restless
-from rotting.problems.drawings import draw_means
+from rotting.problems.drawings import means_picture
 
 HORIZON = 40
 EVIL = "<script>alert('x')</script> & \"quoted\""
@@ -116,7 +116,7 @@ def test_a_problem_says_what_it_is() -> None:
 def test_a_family_shows_the_problems_of_its_first_runs() -> None:
     family = SHOWN_HERE["tables"]
     shown = family._repr_html_()
-    assert [shown.count(draw_means(family.problem(run))) for run in range(4)] == [1, 1, 1, 0]
+    assert [shown.count(means_picture(family.problem(run))) for run in range(4)] == [1, 1, 1, 0]
     words = Reader(shown).words
     assert repr(family) in words
     assert "the mean of the first 8 arms, if pulled in every round" in words

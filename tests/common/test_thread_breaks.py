@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rotting.common import thread_breaks
-from rotting.common.thread_breaks import ThreadBreaks, text_of
+from rotting.common.thread_breaks import ThreadBreaks, json_pieces
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -25,9 +25,9 @@ def encode(value: Any) -> str:
 @given(VALUES, st.text(min_size=1).map(lambda text: text * 20_000), st.lists(st.integers(), min_size=100, max_size=200))
 def test_the_pieces_of_a_text_are_the_text(value: Any, long: str, many: list[int]) -> None:
     for each in (value, [value, long], {"value": value, "long": long, "many": many}):
-        found = list(text_of(each, lambda: None, encode))
+        found = list(json_pieces(each, lambda: None, encode))
         assert "".join(found) == encode(each)
-    assert max(map(len, text_of(long, lambda: None, encode))) <= 12 * thread_breaks._CHARACTERS_AT_ONCE
+    assert max(map(len, json_pieces(long, lambda: None, encode))) <= 12 * thread_breaks._CHARACTERS_AT_ONCE
 
 
 class Clock:

@@ -6,7 +6,7 @@
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rotting.common.module_names import no_such_name
 from rotting.errors import MissingExtraError
@@ -23,7 +23,7 @@ _EXTRAS = {"Environment": "gymnasium", "RiverPolicy": "river"}
 
 if not TYPE_CHECKING:  # with it, type checkers would accept any name
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         if name not in _HOMES:
             raise no_such_name(__name__, name, __all__)
         try:

@@ -1,6 +1,6 @@
 """An agent for Gymnasium environments that acts by a policy."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, SupportsFloat
 
 from rotting.errors import InvalidTypeError
 from rotting.live.bandit import Bandit
@@ -12,10 +12,10 @@ class Env(Protocol):
 
     action_space: Any
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[object, dict[str, Any]]:
         """Begin an episode."""
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[object, SupportsFloat, bool, bool, dict[str, Any]]:
         """Play a round."""
 
 
@@ -60,7 +60,7 @@ class Agent:
         """Return the action to take now."""
         return self._bandit.pull()
 
-    def learn(self, action: int, reward: float) -> None:
+    def learn(self, action: int, reward: SupportsFloat) -> None:
         """Learn what an action paid."""
         self._bandit.update(int(action), float(reward))
 

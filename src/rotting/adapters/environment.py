@@ -12,30 +12,31 @@ from rotting.common.rules import nonnegative_int, run_number
 from rotting.engines.extensions import Extensions
 from rotting.engines.game import Board, count, mean_now, memory_of_run, new_board
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.kernels.binding import bind_all
+from rotting.kernels.binding import KernelFunction, bind_all
 from rotting.kernels.exact_sums import add, difference
 from rotting.kernels.random_numbers import derive_key
 from rotting.policies.uniform import Uniform
 from rotting.problems import Problem, Visiting
+from rotting.problems.mean_table import Means
 from rotting.simulation.plan import Simulation, plan
 
 
-def _begin(m: Any, pulls: Ints, horizon: int) -> Board:
+def _begin(m: Means, pulls: Ints, horizon: int) -> Board:
     return new_board(m, pulls, (), memory_of_run(m, pulls.size, horizon))
 
 
-def _mean(m: Any, b: Board, i: int, t: int) -> float:
+def _mean(m: Means, b: Board, i: int, t: int) -> float:
     return mean_now(m, b, i, t)
 
 
-def _count(m: Any, b: Board, i: int, t: int) -> None:
+def _count(m: Means, b: Board, i: int, t: int) -> None:
     count(m, b, i, t)
 
 
 @cache
-def _functions(extensions: Extensions) -> dict[str, Any]:
+def _functions(extensions: Extensions) -> dict[str, KernelFunction]:
     """Return the functions of a step, for a problem with these extensions."""
-    return dict(bind_all({"begin": _begin, "mean": _mean, "count": _count}, extensions.on_means))
+    return bind_all({"begin": _begin, "mean": _mean, "count": _count}, extensions.on_means)
 
 
 class Environment(gymnasium.Env[Any, Any]):
@@ -61,7 +62,7 @@ class Environment(gymnasium.Env[Any, Any]):
         (0, False, {'round': 1, 'run': 0, 'mean': 0.0, 'regret': 0.5})
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - Gymnasium's
+    metadata: dict[str, list[str]] = {"render_modes": []}  # noqa: RUF012 - Gymnasium's
 
     def __init__(self, problem: Problem, horizon: int | None = None, seed: int = 0) -> None:
         if not isinstance(problem, Problem):
@@ -81,7 +82,7 @@ class Environment(gymnasium.Env[Any, Any]):
         self._run = -1  # none has begun
         self._round = self.horizon
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[int, dict[str, Any]]:
         """Begin a run: the next one, run 0 of another seed, or the one in `options["run"]`."""
         super().reset(seed=seed)
         if seed is not None:
@@ -92,7 +93,7 @@ class Environment(gymnasium.Env[Any, Any]):
         self._round, self._collected = 0, (0.0, 0.0)
         return 0, {"round": 0, "run": self._run, "regret": 0.0}
 
-    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+    def step(self, action: object) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Pull an arm; return the observation, the reward, False, whether this was the last round, and `info`."""
         arm, t = self._checked(action), self._round + 1
         if t > self.horizon:

@@ -1,8 +1,6 @@
 """A policy as a bandit policy for River."""
 
-from typing import Any
-
-from river.bandit.base import ArmID
+from river.bandit.base import ArmID, RewardObj
 from river.bandit.base import Policy as RiverBandit
 
 from rotting.common.rules import nonnegative_int
@@ -33,7 +31,7 @@ class RiverPolicy(RiverBandit):
         (400, [0, 1, 0])
     """
 
-    def __init__(self, policy: Policy, reward_obj: Any = None, burn_in: int = 0, seed: int = 0) -> None:
+    def __init__(self, policy: Policy, reward_obj: RewardObj | None = None, burn_in: int = 0, seed: int = 0) -> None:
         check_learner(policy)
         super().__init__(reward_obj=reward_obj, burn_in=nonnegative_int("burn_in", burn_in))
         self.policy = policy
@@ -53,7 +51,7 @@ class RiverPolicy(RiverBandit):
     def _pull(self, arm_ids: list[ArmID]) -> ArmID:
         return self._bandit_with(list(arm_ids)).pull(arm_ids)
 
-    def update(self, arm_id: ArmID, *reward_args: Any, **reward_kwargs: Any) -> None:
+    def update(self, arm_id: ArmID, *reward_args: float, **reward_kwargs: float) -> None:
         """Learn what an arm paid."""
         reward = reward_args[0] if reward_args else next(iter(reward_kwargs.values()))
         self._bandit_with([arm_id]).update(arm_id, reward)

@@ -1,4 +1,4 @@
-"""The two array types that states, tables and results are made of."""
+"""The array types that states, tables and results are made of."""
 
 from typing import Any
 
@@ -7,5 +7,7 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+ArmNumbers = NDArray[np.unsignedinteger[Any]]
+"""The arms of rounds, of the smallest type that holds the largest arm."""
 AnyArray = NDArray[Any]
-"""An array of either type, or of another one that a user chose."""
+"""An array of any of these types, or of another one that a user chose."""

@@ -123,7 +123,7 @@ def _legend(labels: Sequence[str], more: Sequence[str]) -> str:
 
 def _stroke(k: int) -> str:
     colour, style = COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)]
-    dashes = "" if style == "-" else f' stroke-dasharray="{" ".join(f"{1.6 * each:g}" for each in style[1])}"'
+    dashes = "" if isinstance(style, str) else f' stroke-dasharray="{" ".join(f"{1.6 * each:g}" for each in style[1])}"'
     return f'fill="none" stroke="{_INK if colour == "#000000" else colour}"{dashes}'  # black would vanish on a dark page
 
 

@@ -5,7 +5,11 @@ import os
 import sys
 import threading
 from time import monotonic
-from typing import Any, NamedTuple, Self, TextIO
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple, Self, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BAR = 24
 TERMINAL_SECONDS = 0.1  # between two updates of a terminal's line
@@ -67,7 +71,7 @@ class Progress:
         self._width = 0  # characters now on the terminal's line
         self._terminal = False
         self._page = _notebook() if stream is None and show is not False else None
-        self._handle: Any = None  # of the bar in the notebook
+        self._update: Callable[[object], None] | None = None  # replaces the bar of the notebook, once there is one
         try:
             self._terminal = self._stream.isatty()
         except Exception:  # noqa: BLE001 - see _paint
@@ -128,7 +132,7 @@ class Progress:
         # A closed pipe, a missing stream, an odd encoding: a display must never stop a computation.
         try:
             if self._page is not None:
-                self._paint_page(now)
+                self._paint_page(self._page, now)
                 return
             line = self._line(now)
             if self._terminal:
@@ -140,14 +144,13 @@ class Progress:
         except Exception:  # noqa: BLE001
             self._active = False
 
-    def _paint_page(self, now: float) -> None:
+    def _paint_page(self, page: ModuleType, now: float) -> None:
         words = html.escape(f"{self.label} {self._words(now)}".strip())
         bar = f'<progress value="{self._share:.4f}" max="1"></progress> <span style="white-space: pre">{words}</span>'
-        page: Any = self._page
-        if self._handle is None:
-            self._handle = page.display(page.HTML(bar), display_id=True)
+        if self._update is None:
+            self._update = page.display(page.HTML(bar), display_id=True).update
         else:
-            self._handle.update(page.HTML(bar))
+            self._update(page.HTML(bar))
 
     def _columns(self) -> int:
         try:
@@ -157,7 +160,7 @@ class Progress:
             return 80
 
 
-def _notebook() -> Any:
+def _notebook() -> ModuleType | None:
     """Return `IPython.display` if the code runs in a notebook, else None."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return sys.modules.get("IPython.display") if hasattr(shell, "kernel") else None

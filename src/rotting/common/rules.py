@@ -4,7 +4,6 @@ import math
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from rotting.errors import InvalidTypeError, InvalidValueError
 
@@ -38,17 +37,15 @@ class Rule:
             number = int(value) if isinstance(value, numbers.Integral) and self.whole else float(value)
         except OverflowError:
             number = math.inf
-        if self.whole and isinstance(number, float) and not number.is_integer():
-            raise InvalidValueError(name, f"be {self.text}", value)
-        if isinstance(number, float) and not math.isfinite(number):
-            raise InvalidValueError(name, f"be {self.text}", value)
+        # Neither NaN nor an infinite number is an integer.
+        proper = not isinstance(number, float) or (number.is_integer() if self.whole else math.isfinite(number))
         above = number > self.low if self.open_low else number >= self.low
         below = number < self.high if self.open_high else number <= self.high
-        if not (above and below):
+        if not (proper and above and below):
             raise InvalidValueError(name, f"be {self.text}", value)
         return int(number) if self.whole else float(number)
 
-    def show(self, value: float) -> Any:
+    def show(self, value: float) -> float | str:
         """Return a checked value as the user wrote it."""
         return value
 
@@ -107,11 +104,12 @@ class NumberOrWord(Rule):
             if value not in known:
                 raise InvalidValueError(name, f"be {self.text}", value, hint=suggest(value, known))
             return known[value]
-        if any(value == number for _, number in self.words):  # `params` of another policy have this number
-            return float(value)  # type: ignore[arg-type]
+        for _, number in self.words:
+            if value == number:  # `params` of another policy have this number
+                return number
         return super().check(name, value)
 
-    def show(self, value: float) -> Any:
+    def show(self, value: float) -> float | str:
         """Return the number or the word."""
         return next((word for word, number in self.words if number == value), value)
 

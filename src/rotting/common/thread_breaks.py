@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 _WORK, _REST = 20e-6, 20e-6  # seconds of work, and of the break after it
 _BUSY_WORK, _BUSY_REST = 200e-6, 12e-3  # the same while other threads are busy
@@ -50,7 +49,7 @@ _ITEMS_AT_ONCE = 16  # items of a list that are encoded at a time
 _CHARACTERS_AT_ONCE = 16_384  # characters of a text that are
 
 
-def text_of(value: Any, take_break: Callable[[], None], encode: Callable[[Any], str]) -> Iterator[str]:
+def json_pieces(value: object, take_break: Callable[[], None], encode: Callable[[object], str]) -> Iterator[str]:
     """Yield the JSON of a value in small pieces; the keys of dicts are sorted.
 
     Args:
@@ -64,7 +63,7 @@ def text_of(value: Any, take_break: Callable[[], None], encode: Callable[[Any], 
             raise TypeError("names must be strings")
         for number, name in enumerate(sorted(value)):
             yield f"{', ' if number else ''}{encode(name)}: "
-            yield from text_of(value[name], take_break, encode)
+            yield from json_pieces(value[name], take_break, encode)
         yield "}"
     elif isinstance(value, list) and len(value) > _ITEMS_AT_ONCE:
         yield "["

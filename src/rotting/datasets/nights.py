@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
+from rotting.common.json_types import JsonDict
 from rotting.errors import InvalidValueError
 from rotting.problems import Piecewise, Problem
 from rotting.problems.noise import Binomial
@@ -91,13 +92,13 @@ class Night:
         name = f"{'synthetic' if self.synthetic else 'yahoo'}-night-{self.number}"
         return Problem.restless(arms, Binomial(DISPLAYS), self.horizon, name)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Return the night as JSON-able data, with every digit."""
         arrays = {name: getattr(self, name).tolist() for name in ("timestamps", "probabilities", "traffic")}
         return {"number": self.number, "articles": list(self.articles), **arrays, "synthetic": self.synthetic}
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Self:
+    def from_json(cls, data: JsonDict) -> Self:
         """Return the night that `to_json` wrote."""
         return cls(**{**data, "articles": tuple(data["articles"])})
 

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,7 +187,7 @@ def _key(paths: list[Path], window: int, least: int) -> str:
 
 
 def _save(path: Path, key: str, result: Nights) -> None:
-    data: dict[str, Any] = {
+    data = {
         "key": key,
         "nights": [night.to_json() for night in result.values()],
         "readings": [asdict(reading) for reading in result.readings],

@@ -16,7 +16,7 @@ from rotting.kernels.binding import bind, digest
 from rotting.kernels.random_numbers import derive_key
 from rotting.kernels.readable_errors import naming_owner, with_readable_errors
 from rotting.live.checked_games import require
-from rotting.problems.noise import Noise, check_kernel, from_json, no_noise
+from rotting.problems.noise import Noise, check_kernel, from_json, not_a_noise
 
 _MEANS = (-2.5, 0.3, 0.8, 4.0)
 _LARGEST_END = 100.0  # ends of the range of means that are tried: some noises take time in proportion to the mean
@@ -162,7 +162,7 @@ def check_noise(noise: Noise) -> None:
         >>> check_noise(rotting.Gaussian(0.5))
     """
     if not isinstance(noise, Noise):
-        raise no_noise(noise)
+        raise not_a_noise(noise)
     try:
         check_kernel(noise)
     except InvalidArgumentError as error:

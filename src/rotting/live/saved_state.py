@@ -5,7 +5,7 @@ import json
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-from rotting.common.thread_breaks import ThreadBreaks, text_of
+from rotting.common.thread_breaks import ThreadBreaks, json_pieces
 from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidValueError
 from rotting.live import policy_state as states
@@ -35,7 +35,7 @@ def _encode_plain(value: Any) -> str:
 
 def _digest(data: dict[str, Any]) -> str:
     found = hashlib.sha256()
-    for piece in text_of({name: value for name, value in data.items() if name != "digest"}, ThreadBreaks(), _encode_plain):
+    for piece in json_pieces({name: value for name, value in data.items() if name != "digest"}, ThreadBreaks(), _encode_plain):
         found.update(piece.encode())
     return found.hexdigest()
 

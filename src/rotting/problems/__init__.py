@@ -15,13 +15,7 @@ from rotting.problems.decays import (
     Table,
 )
 from rotting.problems.delays import Delay, FixedDelay, GeometricDelay, UniformDelay
-from rotting.problems.families import (
-    DirichletDecay,
-    FallingGaussianProcess,
-    ProblemFamily,
-    RandomBreakpoints,
-    ReflectedWalk,
-)
+from rotting.problems.families import DirichletDecay, FallingGaussianProcess, ProblemFamily, RandomBreakpoints, ReflectedWalk
 from rotting.problems.oracle import optimal_rewards
 from rotting.problems.presets import list_problems, make, stationary, ten_arms, two_arms
 from rotting.problems.problem import Problem, Rotting

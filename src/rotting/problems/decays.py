@@ -7,15 +7,15 @@ immutable, comparable, printable. A decay may also rise, which `Problem.is_rotti
 import math
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsFloat, Union
+from typing import ClassVar, SupportsFloat, TypeGuard, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import FINITE, INDEX, POSITIVE, check_fields, finite, nonnegative_int
+from rotting.common.rules import FINITE, INDEX, POSITIVE, Rule, check_fields, finite, nonnegative_int
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.elementary import exps, powers
 from rotting.problems.mean_table import Steps, merge
@@ -23,6 +23,11 @@ from rotting.problems.mean_table import Steps, merge
 
 class Decay(ABC):
     """A mean as a function of one clock; use one of its subclasses."""
+
+    rules: ClassVar[Mapping[str, Rule]] = {}  # of the fields that are numbers
+
+    def __post_init__(self) -> None:
+        check_fields(self, **self.rules)
 
     @property
     def length(self) -> int | None:
@@ -60,25 +65,24 @@ def vector(name: str, values: object) -> Floats:
         ...
         rotting.errors.InvalidValueError: values[1] must be a finite number, got nan
     """
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
     if not _is_vector(values):
         raise InvalidTypeError(name, "be a one-dimensional sequence of numbers", values)
-    entries: Any = values
-    if np.ma.isMaskedArray(entries):
-        entries = np.ma.filled(entries.astype(np.float64), np.nan)
     try:
-        array = np.asarray(entries)
+        array = np.asarray(values)
     except ValueError:  # rows of different lengths: the check of each entry refuses them
-        array = np.empty(len(entries), dtype=object)
+        array = np.empty(len(values), dtype=object)
     if array.ndim != 1:
         raise InvalidValueError(name, "have one dimension", array.ndim)
     if array.size == 0:
         raise InvalidValueError(name, "have at least one value", values, got="none")
     # NumPy would silently turn True into 1.0.
     needs_check = array.dtype.kind not in "iuf" or (
-        not hasattr(entries, "__array__") and any(isinstance(value, bool | np.bool_) for value in entries)
+        not hasattr(values, "__array__") and any(isinstance(value, bool | np.bool_) for value in values)
     )
     if needs_check:
-        array = np.array([finite(f"{name}[{k}]", value) for k, value in enumerate(entries)])
+        array = np.array([finite(f"{name}[{k}]", value) for k, value in enumerate(values)])
     floats = array.astype(np.float64)
     wrong = np.flatnonzero(~np.isfinite(floats))
     if len(wrong):
@@ -86,7 +90,7 @@ def vector(name: str, values: object) -> Floats:
     return floats
 
 
-def _is_vector(values: object) -> bool:
+def _is_vector(values: object) -> TypeGuard[Sequence[object]]:
     return (isinstance(values, Sequence) and not isinstance(values, str | bytes)) or hasattr(values, "__array__")
 
 
@@ -100,9 +104,7 @@ class Constant(Decay):
     """
 
     value: float
-
-    def __post_init__(self) -> None:
-        check_fields(self, value=FINITE)
+    rules: ClassVar = {"value": FINITE}
 
     @property
     def settles(self) -> int:
@@ -131,9 +133,7 @@ class Abrupt(Decay):
     before: float
     after: float
     at: int
-
-    def __post_init__(self) -> None:
-        check_fields(self, before=FINITE, after=FINITE, at=INDEX)
+    rules: ClassVar = {"before": FINITE, "after": FINITE, "at": INDEX}
 
     @property
     def settles(self) -> int:
@@ -277,9 +277,10 @@ class Linear(Decay):
     start: float
     slope: float
     floor: float | None = None
+    rules: ClassVar = {"start": FINITE, "slope": FINITE}
 
     def __post_init__(self) -> None:
-        check_fields(self, start=FINITE, slope=FINITE)
+        super().__post_init__()
         if self.floor is not None:
             check_fields(self, floor=FINITE)
             if self.floor > self.start:
@@ -323,9 +324,7 @@ class Polynomial(Decay):
     power: float
     scale: float = 1.0
     limit: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_fields(self, start=FINITE, limit=FINITE, power=POSITIVE, scale=POSITIVE)
+    rules: ClassVar = {"start": FINITE, "limit": FINITE, "power": POSITIVE, "scale": POSITIVE}
 
     def steps(self, length: int) -> Steps:
         """Return one piece per value."""
@@ -351,9 +350,7 @@ class Exponential(Decay):
     start: float
     rate: float
     limit: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_fields(self, start=FINITE, limit=FINITE, rate=POSITIVE)
+    rules: ClassVar = {"start": FINITE, "limit": FINITE, "rate": POSITIVE}
 
     def steps(self, length: int) -> Steps:
         """Return one piece per value."""
@@ -382,9 +379,7 @@ class Logistic(Decay):
     after: float
     at: float
     width: float
-
-    def __post_init__(self) -> None:
-        check_fields(self, before=FINITE, after=FINITE, at=FINITE, width=POSITIVE)
+    rules: ClassVar = {"before": FINITE, "after": FINITE, "at": FINITE, "width": POSITIVE}
 
     @property
     def limit(self) -> float:
@@ -478,7 +473,7 @@ def _between(start: float, limit: float, weights: Floats) -> Steps:
     return merge(np.arange(len(values)), values)
 
 
-def _abridged(values: npt.NDArray[Any]) -> str:
+def _abridged(values: Ints | Floats) -> str:
     """Return the entries as text; of more than eight, the first and the last ones."""
     if len(values) <= 8:
         return repr(values.tolist())

@@ -6,11 +6,12 @@ there were no delay. Delays do not change how regret is measured: by the means o
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from rotting.common.arrays import Floats
+from rotting.common.json_types import JsonDict
 from rotting.common.rules import PROBABILITY, Rule, check_fields
 from rotting.errors import InvalidValueError
 from rotting.kernels.elementary import floor, log, log1p
@@ -63,7 +64,7 @@ class Delay:
         """The parameters that `draw` gets."""
         return np.array([getattr(self, name) for name in self.rules], np.float64)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Return the delay as JSON-able data."""
         return {"delay": type(self).__name__, **asdict(self)}
 
@@ -116,7 +117,7 @@ class GeometricDelay(Delay):
     rules: ClassVar = {"mean": _MEAN}
 
 
-def from_json(data: dict[str, Any]) -> Delay:
+def from_json(data: JsonDict) -> Delay:
     """Return the delay that `to_json` wrote.
 
     Example:

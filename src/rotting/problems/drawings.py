@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 _ROUNDS = 200  # drawn at most, and the length of the picture of a problem without a horizon
 
 
-def draw_means(problem: "Problem") -> str:
+def means_picture(problem: "Problem") -> str:
     """Return a small picture of the means, as HTML.
 
     Example:
         >>> from rotting.problems import Problem
-        >>> "arm 1" in draw_means(Problem.rested([0.5, 0.4]))
+        >>> "arm 1" in means_picture(Problem.rested([0.5, 0.4]))
         True
     """
     horizon = problem.horizon or _ROUNDS
@@ -31,12 +31,12 @@ def draw_means(problem: "Problem") -> str:
     return drawing(curves, "round t", "mean")
 
 
-def drawn_means(problem: "Problem") -> str:
-    """Return what `draw_means` shows, in words.
+def means_caption(problem: "Problem") -> str:
+    """Return what `means_picture` shows, in words.
 
     Example:
         >>> from rotting.problems import Problem
-        >>> drawn_means(Problem.rested([0.5, 0.4]))
+        >>> means_caption(Problem.rested([0.5, 0.4]))
         'the mean of each arm, if pulled in every round'
     """
     first = f"the first {MAX_CURVES} arms" if problem.n_arms > MAX_CURVES else "each arm"

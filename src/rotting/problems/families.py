@@ -15,30 +15,31 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.common.html_parts import block, row
+from rotting.common.json_types import JsonDict
 from rotting.common.rules import COUNT, FINITE, POSITIVE, Rule, check_fields, nonnegative_int, run_number
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.elementary import exps
 from rotting.kernels.random_numbers import derive_key
 from rotting.problems.arms import Rested, Restless
 from rotting.problems.decays import Piecewise, name_of
-from rotting.problems.drawings import draw_means, drawn_means
+from rotting.problems.drawings import means_caption, means_picture
 from rotting.problems.mean_table import Means, from_rows, pulls_of, rounds_of
-from rotting.problems.noise import Noise, check_kernel, no_noise
-from rotting.problems.problem import STANDARD, Problem
+from rotting.problems.noise import Noise, check_kernel
+from rotting.problems.problem import STANDARD_NOISE, Problem
 from rotting.problems.variates import gammas, normals, uniforms
 
 _GRID = 65  # points of a Gaussian process between which it is a straight line
 _JITTER = 1e-6  # added to the variance, which keeps the covariance of smooth processes invertible
 _CLOCKS = ("pulls", "rounds")
-_DRAWN = 3  # problems that a notebook shows
+_PICTURED = 3  # problems that a notebook shows
 _DIGESTED = 8  # runs whose problems are part of the digest of a function's family
-DRAWN = "drawn"
+DRAWN_DIGEST = "drawn"
 """The key of the digest of the first problems in the description of a family."""
 
 
@@ -99,7 +100,7 @@ class ProblemFamily:
         return self.drawn(run_number("run", run), family_key(seed))
 
     def drawn(self, run: int, key: int) -> Problem:
-        """Return the problem of a run."""
+        """Return the problem of a run, given the `family_key` of the seed."""
         problem = self._draw(generator(key, run))
         if not isinstance(problem, Problem):
             raise InvalidTypeError("draw", "return a Problem", problem, got=type(problem).__name__, hint=f" in run {run}")
@@ -109,7 +110,7 @@ class ProblemFamily:
         """Return the means of a run without making its problem; None if the family cannot do that."""
         return None
 
-    def describe(self, first: Problem, seed: int, horizon: int) -> dict[str, Any]:
+    def describe(self, first: Problem, seed: int, horizon: int) -> JsonDict:
         """Return a description as JSON-able data, with the properties that all problems share with the first.
 
         A digest of the first problems distinguishes families of the same `repr`: functions of one name may differ, or close
@@ -117,7 +118,7 @@ class ProblemFamily:
         """
         shared = {name: value for name, value in first.describe().items() if name in {"kind", "n_arms", "horizon", "noise"}}
         digest = self._digest(seed, horizon, runs=1 if self.is_value else _DIGESTED)
-        return {"name": self.name, **shared, "family": repr(self), DRAWN: digest}
+        return {"name": self.name, **shared, "family": repr(self), DRAWN_DIGEST: digest}
 
     def _digest(self, seed: int, horizon: int, runs: int) -> str:
         hasher = hashlib.sha256()
@@ -128,9 +129,9 @@ class ProblemFamily:
         return hasher.hexdigest()[:16]
 
     def _repr_html_(self) -> str:
-        drawn = [self.problem(run) for run in range(_DRAWN)]
-        pictures = [f"<div>run {run}{draw_means(problem)}</div>" for run, problem in enumerate(drawn)]
-        words = f"a new problem in every run, here those of the first {_DRAWN} with seed 0: {drawn_means(drawn[0])}"
+        drawn = [self.problem(run) for run in range(_PICTURED)]
+        pictures = [f"<div>run {run}{means_picture(problem)}</div>" for run, problem in enumerate(drawn)]
+        words = f"a new problem in every run, here those of the first {_PICTURED} with seed 0: {means_caption(drawn[0])}"
         return block(self.name or "ProblemFamily", row(*pictures), note=f"{self!r}; {words}")
 
     def __repr__(self) -> str:
@@ -161,7 +162,7 @@ class TableFamily(ProblemFamily, ABC):
 
     n_arms: int = 10
     horizon: int = 1_000
-    noise: Noise = field(default=STANDARD, kw_only=True)
+    noise: Noise = field(default=STANDARD_NOISE, kw_only=True)
     clock: str = field(default="rounds", kw_only=True)
     name: str | None = field(default=None, kw_only=True)
 
@@ -170,8 +171,6 @@ class TableFamily(ProblemFamily, ABC):
 
     def __post_init__(self) -> None:
         check_fields(self, **self.rules)
-        if not isinstance(self.noise, Noise):
-            raise no_noise(self.noise)
         check_kernel(self.noise)
         self.noise.check_arms(self.n_arms)
         if self.clock not in _CLOCKS:

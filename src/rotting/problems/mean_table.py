@@ -236,10 +236,10 @@ def first_rise(m: Means, i: int, horizon: int) -> Rise | None:
 
     Only means that a game can reach are compared: `n < t <= horizon` on both sides of the rise.
     """
-    return _rise_with_pulls(m, i, horizon) or _rise_with_rounds(m, i, horizon)
+    return _rise_with_pulls(m, i) or _rise_with_rounds(m, i, horizon)
 
 
-def _rise_with_pulls(m: Means, i: int, horizon: int) -> Rise | None:
+def _rise_with_pulls(m: Means, i: int) -> Rise | None:
     starts, a = rounds_of(m, i)
     edges, b = pulls_of(m, i)
     # Pull n is possible from round n + 1 on: the first round piece in which each pull piece can be reached.

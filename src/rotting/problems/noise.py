@@ -14,23 +14,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rotting.common.arrays import Floats
+from rotting.common.json_types import JsonDict
 from rotting.common.rules import COUNT, FINITE, POSITIVE, PROBABILITY, SPREAD, Rule, check_fields, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import bind
-from rotting.problems.noise_draws import (
-    draw_bernoulli,
-    draw_beta,
-    draw_binomial,
-    draw_by_arm,
-    draw_contaminated,
-    draw_gaussian,
-    draw_laplace,
-    draw_log_normal,
-    draw_of_arm,
-    draw_poisson,
-    draw_resampled,
-    draw_student,
-)
+from rotting.problems import noise_draws
 
 _SHOWN = 8  # residuals in the representation of a noise; of more, their number and a digest
 _CENTRED = 1e-12  # the relative error of the centre of a table of residuals
@@ -47,9 +36,6 @@ class Noise:
     differ from the defaults here. CONTRIBUTING has a complete example, and `rotting.check_noise` checks a noise.
     """
 
-    lowest_mean: ClassVar[float] = -math.inf
-    mean_rule: ClassVar[str] = "a finite number"
-
     @staticmethod
     def draw(mean: float, scale: Any, key: int, run: int, arm: int, clock: int) -> float:
         """Return the reward. This is the kernel of the noise: it is compiled, so it allocates, raises and prints nothing.
@@ -65,6 +51,11 @@ class Noise:
         return 0.0
 
     @property
+    def lowest_mean(self) -> float:
+        """The smallest mean this distribution can have."""
+        return -math.inf
+
+    @property
     def highest_mean(self) -> float:
         """The largest mean this distribution can have."""
         return math.inf
@@ -73,6 +64,11 @@ class Noise:
     def support(self) -> tuple[float, float]:
         """The smallest and largest reward that can be paid."""
         return (-math.inf, math.inf)
+
+    @property
+    def mean_rule(self) -> str:
+        """What means must be, for errors."""
+        return "a finite number"
 
     def of_arm(self, arm: int) -> "Noise":
         """Return the noise of one arm: the same for all."""
@@ -87,7 +83,7 @@ class Noise:
             if not self.lowest_mean <= value <= self.highest_mean:
                 raise InvalidValueError("means", f"be {self.mean_rule} under {self!r} noise", value)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Return the noise as JSON-able data."""
         return {"noise": type(self).__name__, **asdict(self)}  # type: ignore[call-overload]
 
@@ -117,7 +113,7 @@ class Gaussian(_Parametric):
     """
 
     sigma: float = 1.0
-    draw = staticmethod(draw_gaussian)
+    draw = staticmethod(noise_draws.draw_gaussian)
     rules: ClassVar = {"sigma": SPREAD}
 
 
@@ -132,7 +128,7 @@ class Bernoulli(Noise):
         rotting.errors.InvalidValueError: means must be a probability in [0, 1] under Bernoulli() noise, got 1.5
     """
 
-    draw = staticmethod(draw_bernoulli)
+    draw = staticmethod(noise_draws.draw_bernoulli)
     lowest_mean = 0.0
     highest_mean = 1.0
     support = (0.0, 1.0)
@@ -149,7 +145,7 @@ class Binomial(_Parametric):
     """
 
     n: int
-    draw = staticmethod(draw_binomial)
+    draw = staticmethod(noise_draws.draw_binomial)
     rules: ClassVar = {"n": COUNT}
     lowest_mean = 0.0
     mean_rule = "in [0, n]"
@@ -175,7 +171,7 @@ class Beta(_Parametric):
     """
 
     concentration: float
-    draw = staticmethod(draw_beta)
+    draw = staticmethod(noise_draws.draw_beta)
     rules: ClassVar = {"concentration": POSITIVE}
     lowest_mean = 0.0
     highest_mean = 1.0
@@ -192,7 +188,7 @@ class Poisson(Noise):
         0.0
     """
 
-    draw = staticmethod(draw_poisson)
+    draw = staticmethod(noise_draws.draw_poisson)
     lowest_mean = 0.0
     highest_mean = _LARGEST_COUNT
     support = (0.0, math.inf)
@@ -208,7 +204,7 @@ class Noiseless(Noise):
         Noiseless()
     """
 
-    draw = staticmethod(draw_gaussian)  # with a scale of 0: Gaussian games need not be compiled again
+    draw = staticmethod(noise_draws.draw_gaussian)  # with a scale of 0: Gaussian games need not be compiled again
 
 
 @dataclass(frozen=True)
@@ -221,7 +217,7 @@ class Laplace(_Parametric):
     """
 
     b: float = 1.0
-    draw = staticmethod(draw_laplace)
+    draw = staticmethod(noise_draws.draw_laplace)
     rules: ClassVar = {"b": SPREAD}
 
 
@@ -242,7 +238,7 @@ class Student(_Parametric):
 
     df: float
     sigma: float = 1.0
-    draw = staticmethod(draw_student)
+    draw = staticmethod(noise_draws.draw_student)
     rules: ClassVar = {"sigma": SPREAD, "df": _DEGREES}
 
 
@@ -259,7 +255,7 @@ class LogNormal(_Parametric):
     """
 
     sigma: float = 1.0
-    draw = staticmethod(draw_log_normal)
+    draw = staticmethod(noise_draws.draw_log_normal)
     rules: ClassVar = {"sigma": _LOG_SPREAD}
     lowest_mean = 0.0
     support = (0.0, math.inf)
@@ -283,7 +279,7 @@ class Contaminated(_Parametric):
     sigma: float = 1.0
     share: float = 0.05
     times: float = 10.0
-    draw = staticmethod(draw_contaminated)
+    draw = staticmethod(noise_draws.draw_contaminated)
     rules: ClassVar = {"sigma": SPREAD, "share": PROBABILITY, "times": SPREAD}
 
 
@@ -306,9 +302,9 @@ class Resampled(Noise):
 
     residuals: tuple[float, ...]
     relative: bool = False
-    draw = staticmethod(draw_resampled)
+    draw = staticmethod(noise_draws.draw_resampled)
 
-    def __init__(self, residuals: Any, relative: Any = False) -> None:
+    def __init__(self, residuals: object, relative: object = False) -> None:
         if isinstance(residuals, str) or not isinstance(residuals, Iterable):
             raise InvalidTypeError("residuals", "be numbers", residuals)
         listed = [FINITE.check("residuals", each) for each in residuals]
@@ -331,17 +327,17 @@ class Resampled(Noise):
         return f"Resampled({table}{', relative=True' if self.relative else ''})"
 
     @property
-    def scale(self) -> Any:
+    def scale(self) -> Floats:
         """Whether residuals are relative, and the residuals: an array."""
         return np.array([float(self.relative), *self.residuals])
 
     @property
-    def lowest_mean(self) -> float:  # type: ignore[override]
+    def lowest_mean(self) -> float:
         """Zero if residuals are relative."""
         return 0.0 if self.relative else -math.inf
 
     @property
-    def mean_rule(self) -> str:  # type: ignore[override]
+    def mean_rule(self) -> str:
         """The rule for means."""
         return "zero or more" if self.relative else "a finite number"
 
@@ -366,7 +362,7 @@ class ByArm(Noise):
 
     noises: tuple[Noise, ...]
 
-    def __init__(self, noises: Any) -> None:
+    def __init__(self, noises: object) -> None:
         if isinstance(noises, str) or not isinstance(noises, Iterable):
             raise InvalidTypeError("noises", "be one noise for each arm", noises)
         listed = tuple(from_json(each) if isinstance(each, dict) else each for each in noises)
@@ -374,7 +370,7 @@ class ByArm(Noise):
             raise InvalidValueError("noises", "hold one noise for each arm", listed, got="none")
         for noise in listed:
             if not isinstance(noise, Noise) or isinstance(noise, ByArm):
-                raise no_noise(noise)
+                raise not_a_noise(noise)
             if type(noise) is not type(listed[0]):
                 raise InvalidTypeError(
                     "noises", "be of one kind", listed, got=f"{type(listed[0]).__name__} and {type(noise).__name__}"
@@ -384,10 +380,10 @@ class ByArm(Noise):
     @property
     def draw(self) -> Callable[..., float]:  # type: ignore[override]
         """The kernel of the arms' noise, which gets the scale of its arm."""
-        return bind(draw_by_arm, {draw_of_arm: self.noises[0].draw})
+        return bind(noise_draws.draw_by_arm, {noise_draws.draw_of_arm: self.noises[0].draw})
 
     @property
-    def scale(self) -> Any:
+    def scale(self) -> Floats:
         """The scales of the arms, an array."""
         return np.array([each.scale for each in self.noises], np.float64)
 
@@ -403,12 +399,12 @@ class ByArm(Noise):
         return min(each.highest_mean for each in self.noises)
 
     @property
-    def lowest_mean(self) -> float:  # type: ignore[override]
+    def lowest_mean(self) -> float:
         """The smallest mean, the same for all arms: their noises are of one kind."""
         return self.noises[0].lowest_mean
 
     @property
-    def mean_rule(self) -> str:  # type: ignore[override]
+    def mean_rule(self) -> str:
         """The rule for means, the same for all arms: their noises are of one kind."""
         return self.noises[0].mean_rule
 
@@ -423,19 +419,21 @@ class ByArm(Noise):
                 "noise", f"be one for each of the {n_arms} arms", self, got=f"{len(self.noises)} in {self!r}"
             )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Return the noise as JSON-able data."""
         return {"noise": "ByArm", "noises": [each.to_json() for each in self.noises]}
 
 
-def no_noise(value: object) -> InvalidTypeError:
+def not_a_noise(value: object) -> InvalidTypeError:
     """Return the error for an object that is not a noise."""
     hint = "; its class must inherit from rotting.kit.Noise" if hasattr(value, "draw") and not isinstance(value, type) else ""
     return InvalidTypeError("noise", "be a noise such as Gaussian(1.0)", value, hint=hint)
 
 
-def check_kernel(noise: Noise) -> None:
-    """Raise an error for a noise that is not a frozen dataclass, or whose `draw` or `scale` a game cannot use."""
+def check_kernel(noise: object) -> None:
+    """Raise an error for what is not a noise or not a frozen dataclass, or whose `draw` or `scale` no game can use."""
+    if not isinstance(noise, Noise):
+        raise not_a_noise(noise)
     kind = type(noise).__name__
     if not (is_dataclass(noise) and noise.__dataclass_params__.frozen):
         raise InvalidTypeError("noise", "be a frozen dataclass, with @dataclass(frozen=True) above its class", noise, got=kind)
@@ -478,7 +476,7 @@ def known_kinds() -> dict[str, type[Noise]]:
     return found
 
 
-def from_json(data: dict[str, Any]) -> Noise:
+def from_json(data: JsonDict) -> Noise:
     """Return the noise that `to_json` wrote.
 
     Example:

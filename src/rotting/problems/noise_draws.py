@@ -4,7 +4,6 @@ They take uniform numbers from `reward_uniform`, so a reward is a pure function 
 """
 
 import math
-from typing import Any
 
 from rotting.common.arrays import Floats
 from rotting.kernels.binding import slot
@@ -138,11 +137,11 @@ def draw_resampled(mean: float, scale: Floats, key: int, run: int, arm: int, clo
 
 
 @slot
-def draw_of_arm(mean: float, scale: Any, key: int, run: int, arm: int, clock: int) -> float:
+def draw_of_arm(mean: float, scale: float | Floats, key: int, run: int, arm: int, clock: int) -> float:
     """Slot: the `draw` of the noises, whose scale differs by arm."""
     raise NotImplementedError
 
 
-def draw_by_arm(mean: float, scale: Any, key: int, run: int, arm: int, clock: int) -> float:
+def draw_by_arm(mean: float, scale: Floats, key: int, run: int, arm: int, clock: int) -> float:
     """Return a reward by the noise of its arm; `scale` holds the scale of each arm."""
     return draw_of_arm(mean, scale[arm], key, run, arm, clock)

@@ -39,11 +39,11 @@ MAX_STATES = 50_000_000  # of (T + 1)^(1 + arms that follow their pulls), which 
 _BLOCK = 1 << 14  # pieces of an arm's means that are read at a time
 
 
-def kind_of(reference: str) -> str:
+def reference_kind(reference: str) -> str:
     """Return the first word of a reference, "optimal" or "greedy", without the reason.
 
     Example:
-        >>> kind_of(GREEDY_RECOVERING)
+        >>> reference_kind(GREEDY_RECOVERING)
         'greedy'
     """
     return reference.partition(" (")[0]
@@ -73,7 +73,7 @@ def regret_against(*references: str) -> tuple[str, ...]:
         Note: unless the reference is optimal, regret is underestimated and can even be negative.
     """
     different = dict.fromkeys(references)
-    kinds = {kind_of(each) for each in different}
+    kinds = {reference_kind(each) for each in different}
     if kinds == {OPTIMAL}:
         return ("Regret against the optimal policy.",)
     reasons = "; ".join(each.partition(" (")[2].rstrip(")") for each in different if each != OPTIMAL)

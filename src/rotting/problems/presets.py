@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rotting.common.rules import finite, nonnegative, positive_int, suggest
 from rotting.common.short_numbers import short
@@ -11,7 +11,7 @@ from rotting.kernels.elementary import power
 from rotting.problems.arms import Rested
 from rotting.problems.decays import Abrupt, Constant
 from rotting.problems.noise import Gaussian, Noise
-from rotting.problems.problem import STANDARD, Problem
+from rotting.problems.problem import STANDARD_NOISE, Problem
 
 _Preset = TypeVar("_Preset", bound=Callable[..., Problem])
 _PRESETS: dict[str, Callable[..., Problem]] = {}
@@ -72,7 +72,7 @@ def ten_arms(horizon: int = 25_000, sigma: float = 1.0) -> Problem:
 
 
 @preset
-def stationary(means: Sequence[float], noise: Noise = STANDARD, horizon: int | None = None) -> Problem:
+def stationary(means: Sequence[float], noise: Noise = STANDARD_NOISE, horizon: int | None = None) -> Problem:
     """Return a problem whose means never change.
 
     Args:
@@ -104,7 +104,7 @@ def list_problems() -> dict[str, Callable[..., Problem]]:
     return dict(_PRESETS)
 
 
-def make(name: str, **params: Any) -> Problem:
+def make(name: str, **params: object) -> Problem:
     """Return the preset called `name`.
 
     Example:

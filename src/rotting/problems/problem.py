@@ -3,28 +3,29 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from rotting.common.arrays import Ints
 from rotting.common.html_parts import block
-from rotting.common.rules import LARGEST, nonnegative_int, positive_int
+from rotting.common.json_types import JsonDict
+from rotting.common.rules import nonnegative_int, positive_int
 from rotting.common.short_numbers import plural
-from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
+from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import digest, plain_function
 from rotting.kernels.code_checks import check_arguments
-from rotting.problems.arm_arguments import checked_arms, decays_of
+from rotting.problems.arm_checks import check_presence, checked_arms, checked_table, decays_of
 from rotting.problems.arms import Arm, Formula, Recovering, Rested, Restless, Tabulated, Visiting, check_size
 from rotting.problems.delays import Delay
-from rotting.problems.drawings import draw_means, drawn_means
+from rotting.problems.drawings import means_caption, means_picture
 from rotting.problems.mean_table import Means, Rise, arm_of, first_rise, join, lookup, mean_bounds
-from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel, no_noise
+from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel
 
-STANDARD = Gaussian(1.0)
-LAST = 1 << 60  # the last round of an arm that never leaves
-CODE = "code"
+STANDARD_NOISE = Gaussian(1.0)
+_NEVER = 1 << 60  # the last round of an arm that never leaves
+CODE_DIGEST = "code"
 """The key of the function's digest in the description of a problem by a function."""
 
 _KINDS = {
@@ -73,7 +74,7 @@ class Problem:
     """
 
     arms: Sequence[Arm]
-    noise: Noise = STANDARD
+    noise: Noise = STANDARD_NOISE
     horizon: int | None = None
     name: str | None = None
     delay: Delay | None = None
@@ -81,22 +82,12 @@ class Problem:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", checked_arms(self.arms))
-        if not isinstance(self.noise, Noise):
-            raise no_noise(self.noise)
         check_kernel(self.noise)
         self.noise.check_arms(len(self.arms))
         if self.name is not None and not isinstance(self.name, str):
             raise InvalidTypeError("name", "be a string or None", self.name)
         if self.delay is not None and not isinstance(self.delay, Delay):
             raise InvalidTypeError("delay", "be a delay such as GeometricDelay(100) or None", self.delay)
-        formulas = {each.mu for each in self.arms if isinstance(each, Formula)}
-        if formulas and (len(formulas) > 1 or not all(isinstance(each, Formula) for each in self.arms)):
-            raise InvalidValueError(
-                "arms",
-                "not mix arms of Problem.by_function with other arms, nor those of two functions",
-                self.arms,
-                got="a mix",
-            )
         if self.horizon is None:
             object.__setattr__(self, "horizon", self.max_horizon)
         if self.horizon is not None:
@@ -110,8 +101,8 @@ class Problem:
     @classmethod
     def rested(
         cls,
-        means: npt.ArrayLike | Sequence[Any],
-        noise: Noise = STANDARD,
+        means: npt.ArrayLike | Sequence[object],
+        noise: Noise = STANDARD_NOISE,
         horizon: int | None = None,
         name: str | None = None,
     ) -> Self:
@@ -132,8 +123,8 @@ class Problem:
     @classmethod
     def restless(
         cls,
-        means: npt.ArrayLike | Sequence[Any],
-        noise: Noise = STANDARD,
+        means: npt.ArrayLike | Sequence[object],
+        noise: Noise = STANDARD_NOISE,
         horizon: int | None = None,
         name: str | None = None,
     ) -> Self:
@@ -156,7 +147,7 @@ class Problem:
         cls,
         mu: Callable[[int, int, int], float],
         n_arms: int,
-        noise: Noise = STANDARD,
+        noise: Noise = STANDARD_NOISE,
         horizon: int | None = None,
         name: str | None = None,
     ) -> Self:
@@ -187,7 +178,7 @@ class Problem:
         return cls([Formula(mu, i) for i in range(positive_int("n_arms", n_arms))], noise, horizon, name)
 
     @classmethod
-    def from_means(cls, means: Means, horizon: int, noise: Noise = STANDARD, name: str | None = None) -> Self:
+    def from_means(cls, means: Means, horizon: int, noise: Noise = STANDARD_NOISE, name: str | None = None) -> Self:
         """Return the problem of a table of means, such as `problem.means()`, that covers `horizon` rounds.
 
         Example:
@@ -238,9 +229,9 @@ class Problem:
             >>> first.tolist(), int(last[1])
             ([1, 20], 60)
         """
-        visits = [arm if isinstance(arm, Visiting) else None for arm in self.arms]
-        first = [1 if each is None else each.first for each in visits]
-        return np.array(first), np.array([LAST if each is None or each.last is None else each.last for each in visits])
+        visits = [(arm.first, arm.last or _NEVER) if isinstance(arm, Visiting) else (1, _NEVER) for arm in self.arms]
+        first, last = zip(*visits, strict=True)
+        return np.array(first), np.array(last)
 
     def recovers(self) -> Ints:
         """Return 1 for each arm that recovers, 0 for the others.
@@ -295,7 +286,7 @@ class Problem:
         table = self._tables.get(rounds)
         if table is None:
             check_size(self.arms, rounds)
-            self._check_presence(rounds)
+            check_presence(self.arms, *self.presence_rounds(), rounds)
             table = join([self.arm_table(i, rounds) for i in range(self.n_arms)])
             self._tables.clear()
             self._tables[rounds] = table
@@ -350,7 +341,7 @@ class Problem:
         ends = [mean_bounds(table, i, horizon) for i in range(self.n_arms)]
         return min(low for low, _ in ends), max(high for _, high in ends)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonDict:
         """Return a description of the problem as JSON-able data.
 
         Example:
@@ -365,7 +356,7 @@ class Problem:
             "arms": [repr(arm) for arm in self.arms],
             "noise": self.noise.to_json(),
             **({} if self.delay is None else {"delay": self.delay.to_json()}),
-            **({} if self.formula is None else {CODE: digest(plain_function("mu(i, t, n)", self.formula))}),
+            **({} if self.formula is None else {CODE_DIGEST: digest(plain_function("mu(i, t, n)", self.formula))}),
         }
 
     def __repr__(self) -> str:
@@ -383,8 +374,8 @@ class Problem:
         length = "no horizon" if self.horizon is None else f"horizon {self.horizon:,}"
         arms = plural(self.n_arms, "arm")
         late = "" if self.delay is None else f", {self.delay!r}"
-        note = f"{self.kind}, {arms}, {length}, {self.noise!r}{late}; {drawn_means(self)}"
-        return block(self.name or "Problem", draw_means(self), note=note)
+        note = f"{self.kind}, {arms}, {length}, {self.noise!r}{late}; {means_caption(self)}"
+        return block(self.name or "Problem", means_picture(self), note=note)
 
     def delayed(self, delay: Delay | None) -> Self:
         """Return the same problem with delayed rewards.
@@ -396,18 +387,6 @@ class Problem:
         """
         return replace(self, delay=delay)
 
-    def _check_presence(self, horizon: int) -> None:
-        """Refuse a round in which no arm is present."""
-        covered = 0  # some arm is present in every round up to this one
-        for first, last in sorted(zip(*(each.tolist() for each in self.presence_rounds()), strict=True)):
-            if first > covered + 1:
-                break
-            covered = max(covered, last)
-        if covered < horizon:
-            raise InvalidValueError(
-                "arms", f"be present in every round up to {horizon}", self.arms, got=f"none in round {covered + 1}"
-            )
-
     def arm_table(self, i: int, horizon: int) -> Means:
         """Return the checked table of arm `i` alone.
 
@@ -415,19 +394,4 @@ class Problem:
             >>> Problem.rested([[0.5, 0.2], [0.4, 0.4]]).arm_table(1, horizon=2).pull_values
             array([0.4])
         """
-        try:
-            table = self.arms[i].means(horizon)
-            low, high = mean_bounds(table, 0, horizon)
-            for value in (low, high):
-                if not abs(value) <= LARGEST:
-                    raise InvalidValueError("means", f"be finite numbers of at most {LARGEST:g} in size", float(value))
-            self.noise.of_arm(i).check_means(low, high)
-        except (TypeError, ValueError) as error:
-            if isinstance(error, InvalidArgumentError):
-                raise error.replace(where=f"arm {i}") from error
-            kinds = {TypeError: InvalidTypeError, ValueError: InvalidValueError}  # subclasses of the two pass unchanged
-            if type(error) not in kinds:
-                raise
-            arm = self.arms[i]
-            raise kinds[type(error)]("means", "be computable", arm, got=f"an error: {error}", where=f"arm {i}") from error
-        return table
+        return checked_table(f"arm {i}", self.arms[i], self.noise.of_arm(i), horizon)

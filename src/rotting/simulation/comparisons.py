@@ -62,7 +62,7 @@ def mean_ratio(upper: Floats, lower: Floats, combine: Combine = geometric_mean) 
         >>> mean_ratio(np.array([[2.0, 2.0], [8.0, 8.0]]), np.ones((2, 2)))
         Interval(mean=4.0, low=4.0, high=4.0)
     """
-    log, error, degrees = _log_error(lambda runs: combine(_over(*runs.mean(axis=2))), np.stack([upper, lower]))
+    log, error, degrees = _log_error(lambda runs: combine(_ratios(*runs.mean(axis=2))), np.stack([upper, lower]))
     return _interval_of_log(log, error, degrees, _why_none(log, error, degrees))
 
 
@@ -83,7 +83,7 @@ def smallest_ratio(upper: Floats, lower: Floats) -> Interval:
         Interval(mean=2.0, low=2.0, high=2.0)
     """
     together = 1 - (1 - LEVEL) / len(upper)
-    found = [_log_error(lambda left: float(_over(*left.mean(axis=1))), runs) for runs in np.stack([upper, lower], axis=1)]
+    found = [_log_error(lambda left: float(_ratios(*left.mean(axis=1))), runs) for runs in np.stack([upper, lower], axis=1)]
     logs, errors = np.array([each[:2] for each in found]).T
     degrees = found[0][2]
     ratio = _exp(logs.min())
@@ -148,7 +148,7 @@ def spread_ratio(upper: Floats, lower: Floats) -> Interval:
     values = np.ldexp(values, -powers[:, None])  # exact, and the squares of large regrets do not overflow
     spreads = values.std(axis=1)
     spreads[spreads <= TIE * np.abs(values).max(axis=1)] = 0.0  # equal regrets, up to rounding
-    ratio = geometric_mean(_over(*np.ldexp(spreads, powers).reshape(2, problems)))
+    ratio = geometric_mean(_ratios(*np.ldexp(spreads, powers).reshape(2, problems)))
     if runs == 1:
         return NoInterval(ratio, ONE_RUN)
     if not spreads.all():
@@ -222,7 +222,7 @@ def relative_spread(values: Floats) -> Interval:
     """
     runs = values.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        log, error, degrees = _log_error(lambda left: geometric_mean(_over(left.std(axis=1), left.mean(axis=1))), values)
+        log, error, degrees = _log_error(lambda left: geometric_mean(_ratios(left.std(axis=1), left.mean(axis=1))), values)
     reason = _why_none(log, error, degrees) or _too_few(runs, _kurtosis(_scores(values)))
     return _interval_of_log(log, error, degrees, reason)
 
@@ -256,7 +256,7 @@ def quantile_ratio(upper: Floats, lower: Floats) -> Interval:
             reached = counted[:, k, None] + times[:, order[k, first:last]].cumsum(axis=1) >= rank - NO_WIDTH
             found[:, k] = values[k, first + reached.argmax(axis=1)]
         with np.errstate(divide="ignore", invalid="ignore"):  # a mean is not a number if a ratio is not
-            return np.asarray(np.log(_over(found[:, :problems], found[:, problems:])).mean(axis=1))
+            return np.asarray(np.log(_ratios(found[:, :problems], found[:, problems:])).mean(axis=1))
 
     (whole,) = log_ratio(np.ones((1, runs)))
     ratio = _exp(float(whole))
@@ -367,6 +367,6 @@ def _exp(log: float) -> float:
         return float(np.exp(log))
 
 
-def _over(upper: Floats, lower: Floats) -> Floats:
+def _ratios(upper: Floats, lower: Floats) -> Floats:
     """Return the ratios of positive numbers; NaN for others, such as regrets of a very short game."""
     return np.asarray(np.divide(upper, lower, out=np.full(np.shape(upper), math.nan), where=(upper > 0) & (lower > 0)))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rotting.errors import InvalidValueError
-from rotting.problems.families import DRAWN
-from rotting.problems.problem import CODE
+from rotting.problems.families import DRAWN_DIGEST
+from rotting.problems.problem import CODE_DIGEST
 from rotting.simulation.result_arrays import mean_time, same_bits
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def merged(results: "Sequence[Result]") -> "Result":
 def _check_same_games(first: "Result", other: "Result") -> None:
     """Refuse a result of other games than the first."""
     # The name does not matter: older versions gave the same problem another one.
-    for name in sorted({*first.problem, *other.problem} - {"name", DRAWN, CODE}):
+    for name in sorted({*first.problem, *other.problem} - {"name", DRAWN_DIGEST, CODE_DIGEST}):
         one, two = first.problem.get(name), other.problem.get(name)
         if one != two:
             raise InvalidValueError("results", "have the same problem", two, got=f"one of {name} {one} and one of {name} {two}")
@@ -48,7 +48,7 @@ def _check_same_games(first: "Result", other: "Result") -> None:
 
 def _same_means(one: "Result", two: "Result") -> bool:
     """Return whether two results have the same means, as far as that is known."""
-    if any(one.problem.get(name) != two.problem.get(name) for name in (DRAWN, CODE)):
+    if any(one.problem.get(name) != two.problem.get(name) for name in (DRAWN_DIGEST, CODE_DIGEST)):
         return False
     a, b = one.played, two.played
     return a is None or b is None or a == b or all(map(same_bits, a.tables(one.horizon), b.tables(two.horizon)))

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from rotting.common.arrays import Ints
+from rotting.common.json_types import JsonDict
 from rotting.common.rules import RUNS, nonnegative_int, positive_int, suggest
 from rotting.engines.extensions import Extensions, extend_means
 from rotting.engines.family_draws import FamilyDraws
@@ -74,7 +75,7 @@ class Plan:
     first_run: int
     record: tuple[str, ...]
     family: ProblemFamily | None
-    description: dict[str, Any]  # of the problem or the family, as JSON-able data
+    description: JsonDict  # of the problem or the family, as JSON-able data
 
     @property
     def rounds(self) -> int:
@@ -92,27 +93,23 @@ class Plan:
 
     def games(self, compile: CompileMode = "auto") -> tuple[list[Game], str]:
         """Return one game for each policy, and what regret is measured against; `compile` is that of `simulate`."""
-        problem = self.problem
-        means: Means | ExtendedMeans = problem.tables(self.horizon)  # the problem caches the table of one horizon only
-        extensions = self._extensions
+        problem, extensions = self.problem, self._extensions
+        table = problem.tables(self.horizon)
+        means: Means | ExtendedMeans = table
         if extensions.dynamic_arms or extensions.delay is not None:
             key = derive_key(self.seed, "delay")
-            means = extend_means(
-                problem.tables(self.horizon), problem.presence_rounds(), problem.recovers(), problem.delay, key
-            )
-        if self.family is not None and self.family.reference is not None:
-            optimum = play_greedily(means, problem.n_arms, self.checkpoints, extensions.on_means, compile=compile)[0]
-            reference = self.family.reference
-        elif problem.is_plain:
+            means = extend_means(table, problem.presence_rounds(), problem.recovers(), problem.delay, key)
+        reference = None if self.family is None else self.family.reference
+        if reference is None and problem.is_plain:
             optimum, reference = optimal_rewards(problem, self.horizon, self.checkpoints)
         else:
             optimum = play_greedily(means, problem.n_arms, self.checkpoints, extensions.on_means, compile=compile)[0]
-            reference = greedy_reference(problem, self.horizon)
+            reference = reference or greedy_reference(problem, self.horizon)
         keys = derive_key(self.seed, "noise"), derive_key(self.seed, "policy")
         draws = None
         if self.family is not None:
-            draws = FamilyDraws(self.family, self.problem, family_key(self.seed), self.checkpoints, reference, compile)
-        setting = Setting(self.problem.noise, means, *keys, self.checkpoints, optimum, self.record, draws, extensions)
+            draws = FamilyDraws(self.family, problem, family_key(self.seed), self.checkpoints, reference, compile)
+        setting = Setting(problem.noise, means, *keys, self.checkpoints, optimum, self.record, draws, extensions)
         return [Game(policy, setting) for policy in self.policies], reference
 
 

@@ -4,13 +4,11 @@ import pickle
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rotting.common.arrays import Floats, Ints
+from rotting.common.arrays import ArmNumbers, Floats, Ints
 from rotting.common.html_parts import Line, block, drawing, row
+from rotting.common.json_types import JsonDict
 from rotting.display.figures import Band
 from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidTypeError
@@ -55,6 +53,7 @@ class Result:
         rewards: the reward of every round, `[P, R, T]`, if `simulate(record="rewards")` recorded it.
 
     Example:
+        >>> import numpy as np
         >>> import rotting
         >>> ucb1, raw_ucb = rotting.UCB1(), rotting.RAWUCB(alpha=1.4)
         >>> problem = {"name": "two-arms", "kind": "rested", "n_arms": 2}
@@ -71,7 +70,7 @@ class Result:
     """
 
     policies: tuple[Policy, ...]
-    problem: dict[str, Any]
+    problem: JsonDict
     horizon: int
     runs: int
     seed: int
@@ -82,7 +81,7 @@ class Result:
     reference: str
     played: Problem | None = field(default=None, repr=False)
     first_run: int = 0
-    arms: NDArray[np.unsignedinteger[Any]] | None = field(default=None, repr=False)
+    arms: ArmNumbers | None = field(default=None, repr=False)
     rewards: Floats | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -109,7 +108,7 @@ class Result:
 
     __hash__ = None  # type: ignore[assignment]  # the arrays are too large to hash
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         try:
             pickle.dumps(self.played)
@@ -296,7 +295,7 @@ class Result:
         """
         return regret_frame(self)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Return the settings, the rows of `table()` with the policies in full, and its notes, as strict JSON.
 
         Example:

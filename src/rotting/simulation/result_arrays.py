@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rotting.common.arrays import Floats
+from rotting.common.arrays import AnyArray, Floats
 from rotting.common.rules import nonnegative_int, positive_int
 from rotting.engines.round_record import arm_type
 from rotting.errors import InvalidTypeError, InvalidValueError
@@ -17,9 +16,15 @@ from rotting.problems import Problem
 if TYPE_CHECKING:
     from rotting.simulation.result import Result
 
+ArrayType = np.dtype[np.generic]
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
-ARRAYS: dict[str, np.dtype[Any]] = {"checkpoints": INT, "regret": FLOAT, "pulls": INT, "us_per_round": FLOAT}
+ARRAYS: dict[str, ArrayType] = {"checkpoints": INT, "regret": FLOAT, "pulls": INT, "us_per_round": FLOAT}
 """The types of the arrays that every result has."""
+
+
+def record_types(n_arms: int) -> dict[str, ArrayType]:
+    """Return the types of the arrays that `simulate(record=...)` adds."""
+    return {"arms": arm_type(n_arms), "rewards": FLOAT}
 
 
 def mean_time(total: Floats, count: Floats) -> Floats:
@@ -32,14 +37,14 @@ def mean_time(total: Floats, count: Floats) -> Floats:
     return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
 
 
-def same_bits(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
+def same_bits(one: AnyArray | None, other: AnyArray | None) -> bool:
     """Return whether two arrays are equal bit for bit, or both are missing."""
     if one is None or other is None:
         return one is other
     return one.shape == other.shape and np.array_equal(one.view(np.uint8), other.view(np.uint8))
 
 
-def checked_fields(given: "Result") -> dict[str, Any]:
+def checked_fields(given: "Result") -> dict[str, object]:
     """Return the fields of a result after a check; arrays are read-only, and of the types of `ARRAYS`."""
     if not isinstance(given.problem, Mapping):
         raise InvalidTypeError("problem", "be a description (a dict)", given.problem)
@@ -77,7 +82,7 @@ def checked_fields(given: "Result") -> dict[str, Any]:
     if np.any(pulls < 0) or np.any(pulls.sum(axis=2) != horizon):
         rule = f"be zero or more and add up to the horizon {horizon} in every run"
         raise InvalidValueError("pulls", rule, pulls, got="others")
-    kinds = {"arms": arm_type(K), "rewards": FLOAT}
+    kinds = record_types(K)
     for name in given.recorded:
         arrays[name] = _read_only(name, getattr(given, name), kinds[name])
         _check_shape(name, arrays[name], "[policies, runs, horizon]", (P, runs, horizon))
@@ -86,7 +91,7 @@ def checked_fields(given: "Result") -> dict[str, Any]:
     return {"policies": policies, "problem": problem, "horizon": horizon, "runs": runs, **numbers, **arrays}
 
 
-def _read_only(name: str, value: object, kind: np.dtype[Any]) -> NDArray[Any]:
+def _read_only(name: str, value: object, kind: ArrayType) -> AnyArray:
     """Return a read-only array of type `kind`; only casts that keep every value are allowed.
 
     A read-only array is not copied, since a record of every round may fill half of the memory.
@@ -104,7 +109,7 @@ def _read_only(name: str, value: object, kind: np.dtype[Any]) -> NDArray[Any]:
     return copy
 
 
-def _check_shape(name: str, array: NDArray[Any], axes: str, shape: tuple[int, ...]) -> None:
+def _check_shape(name: str, array: AnyArray, axes: str, shape: tuple[int, ...]) -> None:
     """Refuse an array of another shape."""
     if array.shape != shape:
         raise InvalidValueError(name, f"have the shape {axes} = {list(shape)}", list(array.shape))

@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 
 def plot_result(
-    result: "Result",
-    bounds: bool | Problem,
-    labels: Labels,
-    title: str | None,
-    band: Band | None,
-    **look: Any,
+    result: "Result", bounds: bool | Problem, labels: Labels, title: str | None, band: Band | None, **look: Any
 ) -> "Axes":
     """Draw the regret of a result; `Result.plot` documents the arguments, and `look` are those of `plot_regret`."""
     named, problem = chosen_labels(result, labels), _problem_of_bounds(result, bounds)

@@ -1,10 +1,13 @@
 """The tables and the data frame of a result."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rotting.common.arrays import Floats
+from rotting.common.short_numbers import plural
 from rotting.common.statistics import mean_interval, quantiles, what_runs_can_miss
 from rotting.display.tables import (
     Column,
@@ -26,14 +29,34 @@ if TYPE_CHECKING:
 
     from rotting.simulation.result import Result
 
+Row = dict[str, Any]
+"""A row of a table: its cells by name."""
+
 # Two policies may collect the same rewards in a different order, so that their regrets differ by rounding alone.
 TIE = 1e-9
 
 
+def regret_cells(regret: Floats) -> dict[str, float | str | None]:
+    """Return the cells of a row about the regret of several runs: mean, interval, and 10 % and 90 % quantiles."""
+    q10, q90 = map(float, quantiles(regret, 0.1, 0.9))
+    return {**mean_cells(mean_interval(regret)), "q10": q10, "q90": q90}
+
+
+def regret_columns(rows: Sequence[Row]) -> tuple[Column, ...]:
+    """Return the columns of rows that have a `policy` and the cells of `regret_cells`."""
+    style = _number_format(rows, ("mean", "q10", "q90"))
+    return (
+        value_column("policy"),
+        value_column("mean regret", style, "mean"),
+        Column("95 % interval", lambda row: ends_text(row["low"], row["high"], style)),
+        quantile_column("10 %", "q10", style),
+        quantile_column("90 %", "q90", style),
+    )
+
+
 def _heading(result: "Result") -> tuple[str, ...]:
     """Return the lines above a table."""
-    runs = f"{result.runs:,} runs" if result.runs > 1 else "1 run"
-    runs += f" from run {result.first_run:,} on" if result.first_run else ""
+    runs = plural(result.runs, "run") + (f" from run {result.first_run:,} on" if result.first_run else "")
     head = f"{result.problem_name}: horizon {result.horizon:,}, {runs}, seed {result.seed}"
     if result.is_optimal:
         head += "; regret against the optimal policy"
@@ -50,22 +73,13 @@ def _notes(result: "Result") -> tuple[str, ...]:
 
 def regret_table(result: "Result", labels: Labels) -> FormattedTable:
     """Return the regret at the horizon per policy; `Result.table` documents the columns."""
-    rows = []
-    for label, regret, speed in zip(chosen_labels(result, labels), result.regret[:, :, -1], result.us_per_round, strict=True):
-        interval = mean_interval(regret)
-        q10, q90 = map(float, quantiles(regret, 0.1, 0.9))
-        us = None if np.isnan(speed) else float(speed)
-        rows.append({"policy": label, **mean_cells(interval), "q10": q10, "q90": q90, "us_per_round": us})
-    style = _style(rows, ("mean", "q10", "q90"))
-    columns = (
-        value_column("policy"),
-        value_column("mean regret", style, "mean"),
-        Column("95 % interval", lambda row: ends_text(row["low"], row["high"], style)),
-        quantile_column("10 %", "q10", style),
-        quantile_column("90 %", "q90", style),
-        Column("us per round", lambda row: "-" if row["us_per_round"] is None else format(row["us_per_round"], ",.3f")),
-    )
-    return FormattedTable(_heading(result), columns, rows, notes=_notes(result))
+    final, times = result.regret[:, :, -1], result.us_per_round.tolist()
+    rows: list[Row] = [
+        {"policy": label, **regret_cells(regret), "us_per_round": None if math.isnan(time) else time}
+        for label, regret, time in zip(chosen_labels(result, labels), final, times, strict=True)
+    ]
+    speed = Column("us per round", lambda row: "-" if row["us_per_round"] is None else format(row["us_per_round"], ",.3f"))
+    return FormattedTable(_heading(result), (*regret_columns(rows), speed), rows, notes=_notes(result))
 
 
 def difference_table(result: "Result", baseline: Policy | str | int, labels: Labels) -> FormattedTable:
@@ -82,8 +96,7 @@ def difference_table(result: "Result", baseline: Policy | str | int, labels: Lab
         won, tied = np.mean(difference < -tie), np.mean(np.abs(difference) <= tie)
         interval = mean_interval(difference)
         rows.append({"policy": label, **mean_cells(interval), "won": float(won), "tied": float(tied)})
-    style = _style(rows, ("mean",))
-    signed = "+" + style
+    signed = "+" + _number_format(rows, ("mean",))
     columns = (
         value_column("policy"),
         value_column("mean difference", signed, "mean"),
@@ -114,6 +127,5 @@ def regret_frame(result: "Result") -> "pd.DataFrame":
     )
 
 
-def _style(rows: Sequence[dict[str, Any]], keys: Sequence[str]) -> str:
-    values = [row[key] for row in rows for key in keys]
-    return number_format(values, half_widths(rows))
+def _number_format(rows: Sequence[Row], keys: Sequence[str]) -> str:
+    return number_format([row[key] for row in rows for key in keys], half_widths(rows))

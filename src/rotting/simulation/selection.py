@@ -113,11 +113,11 @@ def chosen_labels(result: "Result", given: Labels) -> tuple[str, ...]:
 
 def numbered(labels: Sequence[str]) -> tuple[str, ...]:
     """Return labels that differ: of equal ones, all but the first get a number."""
-    numbered: list[str] = []
+    taken: list[str] = []
     for wanted in labels:
         label, copy = wanted, 1
-        while label in numbered:
+        while label in taken:
             copy += 1
             label = f"{wanted} ({copy})"
-        numbered.append(label)
-    return tuple(numbered)
+        taken.append(label)
+    return tuple(taken)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,7 +19,6 @@ from rotting.common.progress import Part, Progress
 from rotting.common.rules import positive_int, suggest
 from rotting.engines.chunk_store import ChunkStore
 from rotting.engines.engine import Engine
-from rotting.engines.round_record import new_record
 from rotting.engines.task import Chunk, Game, Task, cut
 from rotting.engines.threads import Threads
 from rotting.engines.tiers import CompileMode, resolve_mode
@@ -28,10 +27,12 @@ from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
 from rotting.simulation.plan import Plan, Record, Simulation, plan
 from rotting.simulation.result import Result
-from rotting.simulation.result_arrays import mean_time
+from rotting.simulation.result_arrays import mean_time, record_types
 
 if TYPE_CHECKING:
     from distributed import Client
+
+    from rotting.common.arrays import AnyArray
 
 EngineName = Literal["threads", "cuda", "dask", "auto"]
 AnyEngine: TypeAlias = "EngineName | Client | Engine"
@@ -230,70 +231,76 @@ def _play(
 
 
 class _Collection:
-    """The arrays of the results, filled in chunk by chunk."""
+    """The arrays of all results, filled in chunk by chunk."""
 
     def __init__(self, plans: Sequence[Plan]) -> None:
-        self._plans = plans
-        self._references = [""] * len(plans)
-        self._regret = [np.full((len(each.policies), each.runs, each.checkpoints.size), np.nan) for each in plans]
-        self._pulls = [np.zeros((len(each.policies), each.runs, each.problem.n_arms), np.int64) for each in plans]
-        self._records = [_blank_records(each) for each in plans]
-        self._seconds = [np.zeros(len(each.policies)) for each in plans]  # of the chunks that this process played
-        self._rounds = [np.zeros(len(each.policies)) for each in plans]  # of the same chunks
-        self._places: WeakKeyDictionary[Game, tuple[int, int]] = (
-            WeakKeyDictionary()
-        )  # weak, as a game holds its means, which may be as large as a result
+        self._partial = [_PartialResult(each) for each in plans]
+        # Weak, as a game holds its means, which may be as large as a result.
+        self._places: WeakKeyDictionary[Game, tuple[_PartialResult, int]] = WeakKeyDictionary()
 
     def tasks(self, bar: Progress, compile: CompileMode) -> Iterator[Task]:
         """Yield the tasks of all plans. The means of a problem are tabulated before its first task."""
-        number, of = 0, sum(len(planned.policies) for planned in self._plans)
-        for k, planned in enumerate(self._plans):
-            games, self._references[k] = planned.games(compile)
+        number, of = 0, sum(len(each.plan.policies) for each in self._partial)
+        for partial in self._partial:
+            planned = partial.plan
+            games, partial.reference = planned.games(compile)
             for index, game in enumerate(games):
-                self._places[game] = k, index
+                self._places[game] = partial, index
                 number += 1
                 bar.part = Part(number, of, planned.runs * planned.horizon)
                 yield from cut(game, planned.runs, planned.first_run)
 
     def take(self, task: Task, chunk: Chunk) -> None:
         """Fill in the runs of one task."""
-        k, index = self._places[task.game]
-        first = task.first_run - self._plans[k].first_run
-        runs = slice(first, first + task.runs)
-        self._regret[k][index, runs] = chunk.regret
-        self._pulls[k][index, runs] = chunk.pulls
-        if not np.isnan(chunk.seconds):
-            self._seconds[k][index] += chunk.seconds
-            self._rounds[k][index] += task.rounds
-        for name, array in self._records[k].items():
-            array[index, runs] = getattr(chunk.record, name)
+        partial, index = self._places[task.game]
+        partial.take(index, task, chunk)
 
     def results(self) -> list[Result]:
         """Return the results, after the last task."""
-        return [self._result(k, each) for k, each in enumerate(self._plans)]
+        return [each.result() for each in self._partial]
 
-    def _result(self, k: int, played: Plan) -> Result:
-        for array in self._records[k].values():
+
+class _PartialResult:
+    """The arrays of one result, for `_Collection`."""
+
+    def __init__(self, planned: Plan) -> None:
+        self.plan, self.reference = planned, ""
+        P, R, K = len(planned.policies), planned.runs, planned.problem.n_arms
+        self._regret = np.full((P, R, planned.checkpoints.size), np.nan)
+        self._pulls = np.zeros((P, R, K), np.int64)
+        kinds = record_types(K)
+        self._records: dict[str, AnyArray] = {name: np.zeros((P, R, planned.horizon), kinds[name]) for name in planned.record}
+        self._seconds = np.zeros(P)  # of the chunks that this process played
+        self._rounds = np.zeros(P)  # of the same chunks
+
+    def take(self, index: int, task: Task, chunk: Chunk) -> None:
+        """Fill in some runs of the policy `index`."""
+        first = task.first_run - self.plan.first_run
+        runs = slice(first, first + task.runs)
+        self._regret[index, runs] = chunk.regret
+        self._pulls[index, runs] = chunk.pulls
+        if not np.isnan(chunk.seconds):
+            self._seconds[index] += chunk.seconds
+            self._rounds[index] += task.rounds
+        for name, array in self._records.items():
+            array[index, runs] = getattr(chunk.record, name)
+
+    def result(self) -> Result:
+        """Return the result, after its last task."""
+        for array in self._records.values():
             array.setflags(write=False)  # so that the result need not copy it
         return Result(
-            policies=played.policies,
-            problem=played.description,
-            horizon=played.horizon,
-            runs=played.runs,
-            seed=played.seed,
-            checkpoints=played.checkpoints,
-            regret=self._regret[k],
-            pulls=self._pulls[k],
-            us_per_round=mean_time(self._seconds[k] * 1e6, self._rounds[k]),
-            reference=self._references[k],
-            played=played.problem if played.family is None else None,
-            first_run=played.first_run,
-            **self._records[k],
+            policies=self.plan.policies,
+            problem=self.plan.description,
+            horizon=self.plan.horizon,
+            runs=self.plan.runs,
+            seed=self.plan.seed,
+            checkpoints=self.plan.checkpoints,
+            regret=self._regret,
+            pulls=self._pulls,
+            us_per_round=mean_time(self._seconds * 1e6, self._rounds),
+            reference=self.reference,
+            played=self.plan.problem if self.plan.family is None else None,
+            first_run=self.plan.first_run,
+            **self._records,
         )
-
-
-def _blank_records(planned: Plan) -> dict[str, Any]:
-    """Return the arrays of what is recorded, as a result has them."""
-    one: Any = new_record(planned.record, 1, 1, planned.problem.n_arms)
-    shape = len(planned.policies), planned.runs, planned.horizon
-    return {name: np.zeros(shape, getattr(one, name).dtype) for name in planned.record}

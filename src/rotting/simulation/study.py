@@ -10,9 +10,10 @@ from rotting.common.atomic_files import new_folder
 from rotting.common.html_parts import Line, block, drawing, row
 from rotting.common.short_numbers import plural
 from rotting.display.tables import FormattedTable
-from rotting.errors import InvalidTypeError, InvalidValueError, PathMissingError
+from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.policy import Policy
 from rotting.simulation.result import Result
+from rotting.simulation.result_files import format_of, not_saved, read_settings
 from rotting.simulation.study_parameters import Value, checked_parameters
 from rotting.simulation.study_plots import mean_curves, plot_curves, plot_heat_map
 from rotting.simulation.study_points import StudyPoints
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Picture
 
-FORMAT = "rotting-study"
-FORMAT_VERSION = 1
 STUDY_FILE = "study.json"
 
 
@@ -105,7 +104,7 @@ class Study:
     __hash__ = None  # type: ignore[assignment]  # the arrays are too large to hash
 
     def _repr_html_(self) -> str:
-        table, axis = self.table(), self._points.first_numbers()
+        table, axis = self.table(), self._points.first_numeric()
         curves = [] if axis is None else mean_curves(self._points, axis)
         picture = drawing([Line(each.label, each.x, each.y) for each in curves], axis or "", "mean regret")
         return block(*table.lines, row(f"<div>{replace(table, lines=())._repr_html_()}</div>", picture))
@@ -273,7 +272,7 @@ class Study:
         with new_folder(path) as partial:
             for k, result in enumerate(self.results):
                 result.save(partial / str(k))
-            about = {"format": FORMAT, "format_version": FORMAT_VERSION, "parameters": self.parameters}
+            about = {**format_of("study"), "parameters": self.parameters}
             (partial / STUDY_FILE).write_text(json.dumps(about, indent=2, allow_nan=False) + "\n", "utf-8")
 
     @classmethod
@@ -294,24 +293,9 @@ class Study:
             rotting.errors.PathMissingError: path must be a saved study, but 'no-such-folder' does not exist
         """
         path = Path(path)
-        if not path.exists():
-            raise PathMissingError(f"path must be a saved study, but '{path}' does not exist")
-        try:
-            about = json.loads((path / STUDY_FILE).read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise _not_a_study(path / STUDY_FILE, f"cannot be read: {error}") from error
-        if not isinstance(about, dict) or about.get("format") != FORMAT:
-            raise _not_a_study(path / STUDY_FILE, f"is of another format than {FORMAT!r}")
-        if about.get("format_version") != FORMAT_VERSION:
-            version = about.get("format_version")
-            raise _not_a_study(path, f"has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
-        parameters = about.get("parameters")
+        parameters = read_settings("study", path).get("parameters")
         listed = isinstance(parameters, dict) and all(isinstance(each, list) for each in parameters.values())
         if not parameters or not listed:
-            raise _not_a_study(path / STUDY_FILE, "is edited: its parameters are not lists of values")
+            raise not_saved("study", path / STUDY_FILE, "is edited: its parameters are not lists of values")
         count = len(next(iter(parameters.values())))
         return cls(parameters, [Result.load(path / str(k)) for k in range(count)])
-
-
-def _not_a_study(path: Path, why: str) -> InvalidValueError:
-    return InvalidValueError("path", "be a saved study", path, hint=f", which {why}")

@@ -1,7 +1,7 @@
 """Plots of a study: mean regret over one parameter as curves, over two as colours."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -9,7 +9,8 @@ from rotting.display.figures import Curve, Figure, Panel, mean_points
 from rotting.display.heat_maps import plot_heat
 from rotting.display.plots import plot_figure
 from rotting.errors import InvalidValueError
-from rotting.problems.oracle import OPTIMAL, kind_of, regret_against
+from rotting.policy import labels_of
+from rotting.problems.oracle import OPTIMAL, reference_kind, regret_against
 from rotting.simulation.study_parameters import Value
 from rotting.simulation.study_points import Point, StudyPoints
 
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 def mean_curves(points: StudyPoints, axis: str) -> list[Curve]:
     """Return the mean regret over a parameter, a curve for every combination of the others."""
     curves: dict[str, list[tuple[float, Floats]]] = {}
-    texts = points.texts()
+    texts, policies = points.texts(), dict(zip(points.policies, labels_of(points.policies), strict=True))
     for point in points:
         value = points.value(point, axis)
         if isinstance(value, str):
             raise InvalidValueError("x", "be a parameter with numbers", axis, hint=f", which has {value!r}: use table()")
         if value is not None:
-            curves.setdefault(_curve_label(points, point, axis, texts), []).append((value, point.regret))
+            label = _curve_label(points, point, axis, policies[point.policy], texts)
+            curves.setdefault(label, []).append((value, point.regret))
     drawn: list[Curve] = []
     for label, samples in curves.items():
         places, runs = zip(*sorted(samples, key=lambda each: each[0]), strict=True)
@@ -40,7 +42,7 @@ def plot_curves(
     points: StudyPoints, x: str | None, path: str | Path | None, log: bool, log_y: bool, title: str | None
 ) -> "Picture":
     """Draw the mean regret over a parameter as curves; `Study.plot` documents the arguments."""
-    axis = points.axis("x", x, points.first_numbers() or next(iter(points.varying), None))
+    axis = points.axis("x", x, points.first_numeric() or next(iter(points.varying), None))
     panel = Panel("", axis, "regret at the horizon", tuple(mean_curves(points, axis)), x_log=log, y_log=log_y)
     runs, rounds = points.results[0].runs, points.horizons_text
     drawn = f"Mean of {runs:,} runs of {rounds} rounds and its 95 % interval." if runs > 1 else f"A run of {rounds} rounds."
@@ -49,34 +51,28 @@ def plot_curves(
     return plot_figure(Figure("study", named, caption, (panel,), columns=1), path)
 
 
-def _curve_label(points: StudyPoints, point: Point, axis: str, texts: dict[str, dict[Any, str]]) -> str:
+def _curve_label(points: StudyPoints, point: Point, axis: str, policy: str, texts: dict[str, dict[Value, str]]) -> str:
     """Return the label of a point's curve: its policy, what else varies, and its reference if there are several."""
     others = {name: value for name, value in point.problem.items() if name != axis and name in points.varying}
-    words = [texts["policy"][point.policy]]
-    if axis in points.of_policies:
+    words = [policy]
+    if axis in points.policy_parameters:
         words = [point.policy.title]
-        for name, (kind, short) in points.of_policies.items():
+        for name, (kind, short) in points.policy_parameters.items():
             if name != axis and kind == point.policy.name:
                 words.append(f"{short}={texts[name][point.policy.shown_params().get(short, '-')]}")
     words += [f"{name}={texts[name][value]}" for name, value in others.items()]
     if points.has_both_references:
-        words.append(f"against {kind_of(point.reference)}")
+        words.append(f"against {reference_kind(point.reference)}")
     return ", ".join(words)
 
 
 def plot_heat_map(
-    points: StudyPoints,
-    x: str | None,
-    y: str | None,
-    policy: str | None,
-    path: str | Path | None,
-    title: str | None,
+    points: StudyPoints, x: str | None, y: str | None, policy: str | None, path: str | Path | None, title: str | None
 ) -> "Picture":
     """Draw the mean regret over two parameters as colours; `Study.heat_map` documents the arguments."""
-    of_policies = points.of_policies
     across, up = _heat_axes(points, x, y)
     chosen = _points_of_policy(points, policy, across, up)
-    relative = across in of_policies or up in of_policies
+    relative = across in points.policy_parameters or up in points.policy_parameters
     cells = _heat_cells(points, chosen, across, up, relative)
     columns, lines = (sorted({place[k] for place in cells}, key=_words_last) for k in (0, 1))
     empty = _Cell([np.nan], OPTIMAL)
@@ -100,7 +96,7 @@ def plot_heat_map(
         values,
         what,
         title if title is not None else f"{shown}: {what}",
-        best_along=None if not relative else 1 if across in of_policies else 0,
+        best_along=None if not relative else 1 if across in points.policy_parameters else 0,
         path=path,
         hatched=hatched,
         note=note,
@@ -111,7 +107,7 @@ def _heat_axes(points: StudyPoints, x: str | None, y: str | None) -> tuple[str, 
     """Return the parameters of the two axes; by default the first that varies, and then one of a policy if there is one."""
     across = points.axis("x", x, next(iter(points.varying), None))
     rest = [name for name in points.varying if name != across]
-    up = points.axis("y", y, next((name for name in rest if name in points.of_policies), next(iter(rest), None)))
+    up = points.axis("y", y, next((name for name in rest if name in points.policy_parameters), next(iter(rest), None)))
     if up == across:
         raise InvalidValueError("y", "be another parameter than x", up, hint=" for both")
     return across, up
@@ -119,13 +115,16 @@ def _heat_axes(points: StudyPoints, x: str | None, y: str | None) -> tuple[str, 
 
 def _points_of_policy(points: StudyPoints, policy: str | None, across: str, up: str) -> list[Point]:
     """Return the points of the policy that is asked for; by default, of the one whose parameter is on an axis."""
-    of_policies = points.of_policies
-    kind = policy or next((of_policies[name][0] for name in (across, up) if name in of_policies), points.policies[0].name)
+    on_axes = [points.policy_parameters[name][0] for name in (across, up) if name in points.policy_parameters]
+    kind = policy or next(iter(on_axes), points.policies[0].name)
     chosen = [point for point in points if point.policy.name == kind]
-    if not chosen or (policy is None and not {across, up} & {*of_policies} and len({*points.policies}) > 1):
+    if not chosen or (policy is None and not on_axes and len({*points.policies}) > 1):
         known = ", ".join(dict.fromkeys(each.name for each in points.policies))
         raise InvalidValueError("policy", f"be one of {known}", policy)
     return chosen
+
+
+_Place = tuple[Value | None, Value | None]
 
 
 class _Cell(NamedTuple):
@@ -135,9 +134,9 @@ class _Cell(NamedTuple):
     reference: str
 
 
-def _heat_cells(points: StudyPoints, chosen: list[Point], across: str, up: str, relative: bool) -> dict[tuple[Any, Any], _Cell]:
+def _heat_cells(points: StudyPoints, chosen: list[Point], across: str, up: str, relative: bool) -> dict[_Place, _Cell]:
     """Return the cells by their places; if `relative`, regrets are divided by the smallest mean regret of the problem."""
-    cells: dict[tuple[Any, Any], _Cell] = {}
+    cells: dict[_Place, _Cell] = {}
     for point in chosen:
         least = 1.0
         if relative:
@@ -146,7 +145,7 @@ def _heat_cells(points: StudyPoints, chosen: list[Point], across: str, up: str, 
                 raise InvalidValueError("mean regrets", "be above zero for heat_map to divide by", least, got=f"{least:g}")
         place = points.value(point, across), points.value(point, up)
         cell = cells.setdefault(place, _Cell([], point.reference))
-        if kind_of(cell.reference) != kind_of(point.reference):
+        if reference_kind(cell.reference) != reference_kind(point.reference):
             rule = "be against one reference, so that a heat map can take their mean"
             got = f"{cell.reference!r} and {point.reference!r} at {across}={place[0]}"
             raise InvalidValueError("regrets", rule, point.reference, got=got)
@@ -154,6 +153,6 @@ def _heat_cells(points: StudyPoints, chosen: list[Point], across: str, up: str, 
     return cells
 
 
-def _words_last(value: Value) -> tuple[bool, Value]:
+def _words_last(value: Value | None) -> tuple[bool, Value]:
     """Return a sort key: numbers come first, then words, as a sigma may be "estimate"."""
-    return isinstance(value, str), value
+    return isinstance(value, str), 0.0 if value is None else value

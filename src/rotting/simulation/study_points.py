@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rotting.common.arrays import Floats
 from rotting.common.rules import suggest
 from rotting.common.short_numbers import plural, short_texts
 from rotting.common.statistics import what_runs_can_miss
 from rotting.errors import InvalidValueError
-from rotting.policy import Policy, labels_of
-from rotting.problems.oracle import kind_of, regret_against
+from rotting.policy import Policy
+from rotting.problems.oracle import reference_kind, regret_against
 from rotting.simulation.result import Result
 from rotting.simulation.study_parameters import Value
 
@@ -51,10 +51,10 @@ class StudyPoints:
     def varying(self) -> tuple[str, ...]:
         """The parameters that have several values: those of the problems, then those of the policies."""
         problems = [name for name, values in self.parameters.items() if len({*values}) > 1]
-        return (*problems, *self.of_policies)
+        return (*problems, *self.policy_parameters)
 
     @property
-    def of_policies(self) -> dict[str, tuple[str, str]]:
+    def policy_parameters(self) -> dict[str, tuple[str, str]]:
         """The parameters of policies that vary, as `raw-ucb.alpha`, each with the name of the policy and of the parameter."""
         found = {}
         for kind in dict.fromkeys(each.name for each in self.policies):
@@ -67,7 +67,7 @@ class StudyPoints:
     @property
     def has_both_references(self) -> bool:
         """Whether some regrets are measured against the optimal policy, and others against the greedy oracle."""
-        return len({kind_of(each.reference) for each in self.results}) > 1
+        return len({reference_kind(each.reference) for each in self.results}) > 1
 
     @property
     def problems_text(self) -> str:
@@ -108,20 +108,20 @@ class StudyPoints:
 
     def value(self, point: Point, parameter: str) -> Value | None:
         """Return the value of a parameter at a point; None if the point's policy has no such parameter."""
-        kind, name = self.of_policies.get(parameter, ("", ""))
+        kind, name = self.policy_parameters.get(parameter, ("", ""))
         if not kind:
             return point.problem[parameter]
         value: Value | None = point.policy.shown_params().get(name) if point.policy.name == kind else None
         return value
 
-    def first_numbers(self) -> str | None:
+    def first_numeric(self) -> str | None:
         """Return the first parameter that varies over numbers."""
         words = {name for name in self.varying if any(isinstance(self.value(point, name), str) for point in self)}
         return next((name for name in self.varying if name not in words), None)
 
-    def texts(self) -> dict[str, dict[Any, str]]:
-        """Return the texts of the values of each parameter for labels, and the labels of the policies under "policy"."""
-        texts: dict[str, dict[Any, str]] = {name: short_texts(values) for name, values in self.parameters.items()}
-        for parameter, (kind, name) in self.of_policies.items():
+    def texts(self) -> dict[str, dict[Value, str]]:
+        """Return the texts of the values of each parameter, for labels."""
+        texts = {name: short_texts(values) for name, values in self.parameters.items()}
+        for parameter, (kind, name) in self.policy_parameters.items():
             texts[parameter] = short_texts(each.shown_params().get(name, "-") for each in self.policies if each.name == kind)
-        return {**texts, "policy": dict(zip(self.policies, labels_of(self.policies), strict=True))}
+        return texts

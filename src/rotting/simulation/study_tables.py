@@ -1,50 +1,31 @@
 """The tables of a study."""
 
-from typing import Any
-
 import numpy as np
 
 from rotting.common.short_numbers import short_texts
-from rotting.common.statistics import mean_interval, quantiles
-from rotting.display.tables import (
-    Column,
-    FormattedTable,
-    ends_text,
-    half_widths,
-    interval_column,
-    mean_cells,
-    number_format,
-    quantile_column,
-    value_column,
-)
+from rotting.common.statistics import mean_interval
+from rotting.display.tables import Column, FormattedTable, ends_text, interval_column, value_column
 from rotting.errors import InvalidValueError
-from rotting.problems.oracle import kind_of
+from rotting.problems.oracle import reference_kind
 from rotting.simulation.comparisons import geometric_mean, mean_ratio
+from rotting.simulation.result_tables import Row, regret_cells, regret_columns
+from rotting.simulation.study_parameters import Value
 from rotting.simulation.study_points import StudyPoints
 
 
 def regret_table(points: StudyPoints) -> FormattedTable:
     """Return the regret at the horizon of every policy on every problem; `Study.table` documents the columns."""
-    rows: list[dict[str, Any]] = []
     labels = points.results[0].labels * len(points.results)
-    for label, point in zip(labels, points, strict=True):
-        q10, q90 = map(float, quantiles(point.regret, 0.1, 0.9))
-        interval = mean_cells(mean_interval(point.regret))
-        rows.append({**point.problem, "reference": point.reference, "policy": label, **interval, "q10": q10, "q90": q90})
-    style = number_format([row[key] for row in rows for key in ("mean", "q10", "q90")], half_widths(rows))
-    columns = [
-        value_column("policy"),
-        value_column("mean regret", style, "mean"),
-        Column("95 % interval", lambda row: ends_text(row["low"], row["high"], style)),
-        quantile_column("10 %", "q10", style),
-        quantile_column("90 %", "q90", style),
+    rows: list[Row] = [
+        {**point.problem, "reference": point.reference, "policy": label, **regret_cells(point.regret)}
+        for label, point in zip(labels, points, strict=True)
     ]
-    return _with_problems(points, points.heading(), columns, rows)
+    return _with_problems(points, points.heading(), regret_columns(rows), rows)
 
 
 def best_table(points: StudyPoints) -> FormattedTable:
     """Return the best policy of each kind on each problem; `Study.best` documents the columns."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for k, result in enumerate(points.results):
         for kind, members in _kinds(points).items():
             final = result.regret[members, :, -1]
@@ -61,14 +42,13 @@ def best_table(points: StudyPoints) -> FormattedTable:
                     "behind": mean_interval(after - best),
                 }
             )
-    columns = [Column("best", lambda row: row["policy"]), interval_column("regret")]
-    columns += [value_column("next"), interval_column("behind")]
+    columns = value_column("best", key="policy"), interval_column("regret"), value_column("next"), interval_column("behind")
     return _with_problems(points, points.heading(": the best on each problem"), columns, rows)
 
 
 def overall_table(points: StudyPoints) -> FormattedTable:
     """Return the policies of each kind, compared over all problems; `Study.best_overall` documents the columns."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for kind, members in _kinds(points).items():
         final = np.stack([result.regret[members, :, -1] for result in points.results], axis=1)  # [policy, problem, run]
         least = float(final.mean(axis=2).min())
@@ -89,18 +69,16 @@ def overall_table(points: StudyPoints) -> FormattedTable:
     )
 
 
-def _with_problems(
-    points: StudyPoints, heading: tuple[str], columns: list[Column], rows: list[dict[str, Any]]
-) -> FormattedTable:
+def _with_problems(points: StudyPoints, heading: tuple[str], columns: tuple[Column, ...], rows: list[Row]) -> FormattedTable:
     """Return a table whose first columns are the parameters of the problems, and the reference if there are several."""
-    first = [_parameter_column(name, short_texts(values)) for name, values in points.parameters.items()]
+
+    def column(name: str, texts: dict[Value, str]) -> Column:
+        return Column(name, lambda row: texts[row[name]])
+
+    first = [column(name, short_texts(values)) for name, values in points.parameters.items()]
     if points.has_both_references:
-        first.append(Column("reference", lambda row: kind_of(row["reference"])))
+        first.append(Column("reference", lambda row: reference_kind(row["reference"])))
     return FormattedTable(heading, (*first, *columns), rows, left=len(first) + 1, notes=points.notes())
-
-
-def _parameter_column(name: str, texts: dict[Any, str]) -> Column:
-    return Column(name, lambda row: texts[row[name]])
 
 
 def _kinds(points: StudyPoints) -> dict[str, list[int]]:

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from typing import Generic, TypeVar, overload
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class ParameterGrid(Sequence[Item], Generic[Item]):
         parameters: the values of each parameter that varies, one for each item.
     """
 
-    def __init__(self, items: Sequence[Item], parameters: dict[str, list[Any]]) -> None:
+    def __init__(self, items: Sequence[Item], parameters: dict[str, list[object]]) -> None:
         self._items = tuple(items)
         self.parameters = parameters
 
@@ -56,7 +56,7 @@ class ParameterGrid(Sequence[Item], Generic[Item]):
         return f"ParameterGrid({len(self)} over {', '.join(self.parameters) or 'nothing'})"
 
 
-def grid(make: Callable[..., Item], /, **parameters: Any) -> ParameterGrid[Item]:
+def grid(make: Callable[..., Item], /, **parameters: object) -> ParameterGrid[Item]:
     """Call `make` with every combination of the parameters that are lists, and return the results; the last varies fastest.
 
     Args:
@@ -136,15 +136,14 @@ def sweep(
         hint = "; vary it with grid(two_arms, horizon=[...])"
         raise InvalidTypeError("horizon", "be one whole number for all problems", horizon, hint=hint)
     marks = None if checkpoints is None else list(checkpoints)
-    players = (
-        tuple(policies) if isinstance(policies, Iterator) else policies
-    )  # an iterator would be empty for the second problem
+    # An iterator would be empty for the second problem.
+    players = tuple(policies) if isinstance(policies, Iterator) else policies
     simulations = [Simulation(players, each, horizon, runs, seed, marks) for each in listed]
     results = simulate_all(simulations, workers, progress, keep, engine)
     return Study(parameters or {"problem": numbered([each.problem_name for each in results])}, results)
 
 
-def _value_of(value: Any) -> Value:
+def _value_of(value: object) -> Value:
     """Return a value of a parameter as a study keeps it: a number, or a text."""
     kept = number_or_text(value)
     return name_of(value) if kept is None else kept

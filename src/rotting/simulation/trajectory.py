@@ -1,14 +1,13 @@
 """One run of one policy, round by round: as arrays, as a data frame and as a picture."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rotting.common.arrays import Floats, Ints
+from rotting.common.arrays import AnyArray, ArmNumbers, Floats, Ints
 from rotting.common.html_parts import Line, block, drawing, row
 from rotting.common.html_parts import table as html_table
 from rotting.common.rules import nonnegative_int
@@ -59,17 +58,17 @@ class Trajectory:
     run: int
     seed: int
     reference: str
-    arm: NDArray[np.unsignedinteger[Any]]
+    arm: ArmNumbers
     reward: Floats
     regret: Floats
     means: Floats
-    index: Floats | None = field(default=None)
-    window: Ints | None = field(default=None)
-    width: Floats | None = field(default=None)
+    index: Floats | None = None
+    window: Ints | None = None
+    width: Floats | None = None
 
     def __post_init__(self) -> None:
-        for array_field in fields(self):
-            value = getattr(self, array_field.name)
+        for each in fields(self):
+            value = getattr(self, each.name)
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
 
@@ -130,7 +129,7 @@ class Trajectory:
             import pandas as pd  # noqa: PLC0415 - an extra
         except ImportError as error:
             raise MissingExtraError("to_pandas needs pandas: pip install 'rotting[pandas]'") from error
-        columns: dict[str, Any] = {"round": np.arange(1, self.horizon + 1)}
+        columns: dict[str, AnyArray] = {"round": np.arange(1, self.horizon + 1)}
         columns |= {name: getattr(self, name) for name in ("arm", "reward", "mean", "best_mean", "regret")}
         tables = {"mean": self.means, "index": self.index, "window": self.window, "width": self.width}
         for name, table in tables.items():

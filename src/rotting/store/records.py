@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from rotting.common.rules import nonnegative_int
-from rotting.common.thread_breaks import ThreadBreaks, text_of
+from rotting.common.thread_breaks import ThreadBreaks, json_pieces
 from rotting.errors import InvalidTypeError, InvalidValueError, brief
 from rotting.store.protocol import Payload
 
@@ -47,7 +47,7 @@ def encode_in_pieces(what: str, payload: Payload, size: int) -> Iterator[bytes]:
         raise _payload_error(what, payload, TypeError())
     piece = bytearray()
     try:
-        for part in text_of(payload, ThreadBreaks(), _encode):
+        for part in json_pieces(payload, ThreadBreaks(), _encode):
             piece += part.encode()
             while len(piece) >= size:
                 yield bytes(piece[:size])

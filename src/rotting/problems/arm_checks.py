@@ -1,13 +1,17 @@
-"""Checks of the arguments of `Problem`: arms, or a table of means with one row per arm."""
+"""Checks of the arms of a `Problem`: their types, their means, and when they are present."""
 
 import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
-from rotting.errors import AxesWarning, InvalidTypeError, InvalidValueError
-from rotting.problems.arms import Arm
+from rotting.common.arrays import Ints
+from rotting.common.rules import LARGEST
+from rotting.errors import AxesWarning, InvalidArgumentError, InvalidTypeError, InvalidValueError
+from rotting.problems.arms import Arm, Formula
 from rotting.problems.decays import Decay, Table, as_decay
+from rotting.problems.mean_table import Means, mean_bounds
+from rotting.problems.noise import Noise
 
 _MANY_ARMS = 20  # with fewer arms, exchanged axes are not obvious
 
@@ -21,6 +25,10 @@ def checked_arms(arms: object) -> tuple[Arm, ...]:
     for i, arm in enumerate(arms):
         if not isinstance(arm, Arm):
             raise InvalidTypeError(f"arms[{i}]", "be an arm such as Rested or Restless", arm)
+    formulas = {arm.mu if isinstance(arm, Formula) else None for arm in arms}
+    if len(formulas) > 1:
+        rule = "not mix arms of Problem.by_function with other arms, nor those of two functions"
+        raise InvalidValueError("arms", rule, arms, got="a mix")
     return tuple(arms)
 
 
@@ -50,3 +58,34 @@ def decays_of(means: object) -> list[Decay]:
             stacklevel=3,  # the caller of `Problem.rested` or `Problem.restless`
         )
     return decays
+
+
+def checked_table(name: str, arm: Arm, noise: Noise, horizon: int) -> Means:
+    """Return the table of the arm called `name`, after a check that its means are finite and that its noise can have them."""
+    try:
+        table = arm.means(horizon)
+        low, high = mean_bounds(table, 0, horizon)
+        for value in (low, high):
+            if not abs(value) <= LARGEST:
+                raise InvalidValueError("means", f"be finite numbers of at most {LARGEST:g} in size", value)
+        noise.check_means(low, high)
+    except InvalidArgumentError as error:
+        raise error.replace(where=name) from error
+    except (TypeError, ValueError) as error:  # of the user's function
+        kinds = {TypeError: InvalidTypeError, ValueError: InvalidValueError}  # subclasses of the two pass unchanged
+        if type(error) not in kinds:
+            raise
+        raise kinds[type(error)]("means", "be computable", arm, got=f"an error: {error}", where=name) from error
+    return table
+
+
+def check_presence(arms: Sequence[Arm], first: Ints, last: Ints, horizon: int) -> None:
+    """Refuse a round in which no arm is present; `first` and `last` are the rounds in which each arm comes and leaves."""
+    covered = 0  # some arm is present in every round up to this one
+    for comes, leaves in sorted(zip(first.tolist(), last.tolist(), strict=True)):
+        if comes > covered + 1:
+            break
+        covered = max(covered, leaves)
+    if covered < horizon:
+        got = f"none in round {covered + 1}"
+        raise InvalidValueError("arms", f"be present in every round up to {horizon}", arms, got=got)
