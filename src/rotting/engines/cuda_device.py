@@ -29,7 +29,7 @@ from rotting.engines.numba_internals import (
     warn_uncached,
 )
 from rotting.errors import EngineError, MissingExtraError
-from rotting.kernels.binding import Rebuild, bound_functions, digest, plain_function, reached_functions, with_names
+from rotting.kernels.binding import Rebuild, digest, plain_function, reached_functions, with_names
 from rotting.kernels.readable_errors import is_library_module
 from rotting.policy import Policy
 
@@ -194,11 +194,11 @@ class Device:
     def _compiled(self, plain: Any, mark: str, arguments: tuple[Any, ...], own: bool) -> Any:
         grid = cuda.jit(device=True)(_number)
         if simulated():
-            inner = Rebuild(with_names, {thread_number: grid})
-            return cuda.jit(with_names(plain, {name: inner(part) for name, part in bound_functions(plain).items()}))
+            inner = Rebuild(with_names, converted={thread_number: grid})
+            return cuda.jit(with_names(plain, inner.callees(plain)))
         make = cuda.jit(device=True, forceinline=True)
-        inner = Rebuild(lambda function, parts: make(with_names(function, parts)), {thread_number: grid})
-        linked = with_names(plain, {name: inner(part) for name, part in bound_functions(plain).items()})
+        inner = Rebuild(lambda function, parts: make(with_names(function, parts)), converted={thread_number: grid})
+        linked = with_names(plain, inner.callees(plain))
         linked.__name__ = linked.__qualname__ = f"{plain.__name__}_{mark}_unfused"  # the name is the key of Numba's cache
         made = cuda.jit(**_OPTIONS)(linked)
         try:
