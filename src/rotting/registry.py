@@ -34,7 +34,7 @@ def list_policies() -> list[type[Policy]]:
     return [each for each in _known().values() if each.listed]
 
 
-def find(name: Any, remark: str = "") -> type[Policy]:
+def find(name: object, remark: str = "") -> type[Policy]:
     """Return the policy class called `name`; the error for an unknown name has the remark and a suggestion."""
     known = _known()
     name = str(name)
@@ -57,7 +57,7 @@ def make(name: str, **params: float | str) -> Policy:
     return find(name)(**params)
 
 
-def from_json(data: Any) -> Policy:
+def from_json(data: object) -> Policy:
     """Return the policy that `Policy.to_json` wrote.
 
     Example:

@@ -274,9 +274,10 @@ def test_a_gpu_plays_the_games_of_the_cpu(policy: Policy, noise: Noise) -> None:
 def test_compiled_code_rounds_every_operation_by_itself(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     from rotting.engines import cuda_device
 
-    monkeypatch.setattr(cuda_device, "_kernels", {})
+    kernels: dict[str, Any] = {}
+    monkeypatch.setattr(cuda_device, "_kernels", kernels)
     simulate(policy, PROBLEM, horizon=10, runs=2, engine="cuda")
-    (made,) = (kernel for mark, kernel in cuda_device._kernels.items() if mark != "fill")
+    (made,) = (kernel for mark, kernel in kernels.items() if mark != "fill")
     # The code that runs: `inspect_asm` would compile it once more, for another kind of device, and without our options.
     (codes,) = (code for each in made.overloads.values() for code in each._codelibrary._ptx_cache.values())
     assert not re.findall(r"\bfma\.|\.approx|\.ftz|\bcall\b", "\n".join(codes))

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rotting.common.arrays import Floats, Ints
+from rotting.common.arrays import AnyArray, Floats, Ints
 from rotting.common.progress import Progress
-from rotting.engines.cuda_device import ELSEWHERE, Device
+from rotting.engines.cuda_device import ELSEWHERE, CudaKernel, Device
 from rotting.engines.cuda_game import Boards, arrays_of, link_thread, runs_axis
 from rotting.engines.game import new_board
 from rotting.engines.task import Chunk, Game, Origin, Task, take
@@ -103,7 +103,7 @@ class _SharedByRuns:
         self.rest = tuple(device.put(each, stream) for each in lists)
         self.signal = device.put(np.zeros(1, np.int64), stream)
         self.ready = device.mark(stream)
-        self._kernel: Any = None
+        self._kernel: CudaKernel | None = None
         self.axes = [runs_axis(each) for each in flatten(self.state).values()]  # these stay when the arrays are enlarged
         self.bytes_per_run = self.bytes_with(self.state)
         arrays = len(self.axes) + len(self.board) + 2
@@ -114,7 +114,7 @@ class _SharedByRuns:
         """Whether the kernel is compiled."""
         return self._kernel is not None
 
-    def bytes_with(self, state: Any) -> int:
+    def bytes_with(self, state: NamedTuple) -> int:
         """Return the memory that a run with such a state needs."""
         own = [*flatten(state).values(), *self.board]
         return int(sum(each.nbytes for each in own) + 8 * (1 + self.setting.checkpoints.size))
@@ -131,7 +131,7 @@ class _SharedByRuns:
             f"got {free:.3g} GB; {ELSEWHERE}"
         )
 
-    def kernel(self, arguments: tuple[Any, ...]) -> Any:
+    def kernel(self, arguments: tuple[object, ...]) -> CudaKernel:
         """Return the kernel, compiled for arguments like these."""
         if self._kernel is None:
             policy, noise = self.game.policy, self.setting.noise
@@ -147,12 +147,12 @@ class _Waiting(NamedTuple):
     bytes_per_run: int
     rows: Ints
     state: Any
-    board: list[Any]
+    board: list[AnyArray]
     runs: Ints
     regret: Floats
 
 
-def _cut(array: Any, axis: int, part: slice) -> Any:
+def _cut(array: AnyArray, axis: int, part: slice) -> AnyArray:
     """Return some runs of an array that has the runs on axis 0 or -1."""
     return array[part] if axis == 0 else array[..., part]
 
@@ -178,11 +178,12 @@ class _Batch:
             time.sleep(_WAIT)
         self._launch()
 
-    def _put(self, state: Any, board: Any) -> None:
+    def _put(self, state: NamedTuple, board: Boards) -> None:
         """Give each run a copy of the state and the board."""
         n, device, stream = self._rows.size, self._device, self._stream
         arrays, axes = flatten(state).values(), self._shared.axes
-        self._state = unflatten(state, (device.spread(each, n, axis, stream) for each, axis in zip(arrays, axes, strict=True)))
+        spread = (device.spread(each, n, axis, stream) for each, axis in zip(arrays, axes, strict=True))
+        self._state: Any = unflatten(state, spread)
         self._board = Boards(*(device.spread(each, n, runs_axis(each), stream) for each in board))
         self._on_device = (
             device.put(self._runs, stream),

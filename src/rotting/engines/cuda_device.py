@@ -12,13 +12,14 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, nullcontext
 from importlib.util import find_spec
-from typing import Any
+from types import FunctionType
+from typing import Any, Protocol
 
 import numba
 import numpy as np
 from numba.core.errors import NumbaError
-from numpy.typing import NDArray
 
+from rotting.common.arrays import AnyArray
 from rotting.engines.compile import draw_error
 from rotting.engines.cuda_game import thread_number
 from rotting.engines.kernel_errors import cause, compile_error, names_line_of
@@ -29,26 +30,40 @@ from rotting.engines.numba_internals import (
     warn_uncached,
 )
 from rotting.errors import EngineError, MissingExtraError
-from rotting.kernels.binding import Rebuild, digest, plain_function, reached_functions, with_names
+from rotting.kernels.binding import KernelFunction, Rebuild, digest, plain_function, reached_functions, with_names
 from rotting.kernels.readable_errors import is_library_module
 from rotting.policy import Policy
+from rotting.problems.noise import Noise
 
-cuda: Any = importlib.import_module("numba.cuda")  # by its name, under which the simulator replaces it
-config: Any = numba.config
+cuda = importlib.import_module("numba.cuda")  # by its name, under which the simulator replaces it
 ELSEWHERE = "engine='threads' plays on the CPU"
 _INSTALL = "pip install 'rotting[cuda]', or 'rotting[cuda12]' for CUDA 12"
 _THREADS = 64  # per block
 _BLOCKS = 8192  # at most, of the kernel that fills an array
 _QUEUES = 32  # launches that may run at the same time
 _OLDEST = (12, 0)  # the oldest version of CUDA that the driver may support
-_OPTIONS: dict[str, Any] = {"lto": False}  # with link-time optimisation, the linker would fuse operations
+_OPTIONS = {"lto": False}  # with link-time optimisation, the linker would fuse operations
 _lock = threading.RLock()
-_kernels: dict[str, Any] = {}
+_kernels: dict[str, "CudaKernel"] = {}
+
+
+class Stream(Protocol):
+    """What the library uses of a stream: launches on one stream follow each other."""
+
+    def synchronize(self) -> object:
+        """Wait until everything that was launched on the stream has finished."""
+
+
+class CudaKernel(Protocol):
+    """What the library uses of a compiled kernel."""
+
+    def __getitem__(self, launch: tuple[int, int, Stream], /) -> Callable[..., None]:
+        """Return the kernel for this number of blocks and of threads per block, on this stream."""
 
 
 def simulated() -> bool:
     """Return whether Numba's CUDA simulator is on, which runs on the CPU without compiling."""
-    return bool(config.ENABLE_CUDASIM)
+    return bool(getattr(numba.config, "ENABLE_CUDASIM", False))
 
 
 def why_no_gpu() -> Exception | None:
@@ -87,7 +102,7 @@ class Device:
                 f"engine='cuda' needs some memory of the GPU, which other programs may hold, got {error}; {ELSEWHERE}"
             ) from error
         self._held = ExitStack()
-        self._spare: dict[tuple[Any, ...], list[Any]] = {}
+        self._spare: dict[tuple[tuple[int, ...], str], list[Any]] = {}
 
     def hold(self) -> None:
         """Free nothing until `release`."""
@@ -116,18 +131,18 @@ class Device:
         """Return the free memory in bytes."""
         return float(cuda.current_context().get_memory_info()[0])
 
-    def put(self, array: NDArray[Any], stream: Any) -> Any:
+    def put(self, array: AnyArray, stream: Stream) -> Any:
         """Return a copy of an array on the device, without waiting for other streams."""
         return cuda.to_device(np.ascontiguousarray(array), stream=stream)
 
-    def get(self, array: Any, stream: Any) -> NDArray[Any]:
+    def get(self, array: Any, stream: Stream) -> AnyArray:
         """Return a copy of an array of the device, without waiting for other streams."""
-        copy: NDArray[Any] = array.copy_to_host(stream=stream)
+        copy: AnyArray = array.copy_to_host(stream=stream)
         if not simulated():
             stream.synchronize()
         return copy
 
-    def spread(self, array: NDArray[Any], runs: int, axis: int, stream: Any) -> Any:
+    def spread(self, array: AnyArray, runs: int, axis: int, stream: Stream) -> Any:
         """Return an array on the device that holds a copy of `array` for each run, with the runs on axis 0 or -1."""
         shape = (*array.shape, runs) if axis == -1 else (runs, *array.shape)
         if simulated():
@@ -145,17 +160,18 @@ class Device:
                 raise _setup_error(error) from error
         return made
 
-    def _fill(self) -> Any:
+    def _fill(self) -> CudaKernel:
         with _lock:
             if "fill" not in _kernels:
                 _kernels["fill"] = cuda.jit(_fill)
             return _kernels["fill"]
 
-    def stream(self) -> Any:
+    def stream(self) -> Stream:
         """Return a new stream, whose launches run beside those of others."""
-        return cuda.stream()
+        made: Stream = cuda.stream()
+        return made
 
-    def mark(self, stream: Any) -> Callable[[], bool]:
+    def mark(self, stream: Stream) -> Callable[[], bool]:
         """Return a function that returns whether everything launched on the stream so far has finished."""
         if simulated():  # a launch returns when it has finished
             return lambda: True
@@ -163,12 +179,12 @@ class Device:
         event.record(stream)
         return lambda: bool(event.query())
 
-    def launch(self, kernel: Any, runs: int, stream: Any, *arguments: Any) -> None:
+    def launch(self, kernel: CudaKernel, runs: int, stream: Stream, *arguments: object) -> None:
         """Run a kernel with one thread for each run."""
         threads = runs if simulated() else _THREADS
         _configured(kernel, -(-runs // threads), threads, stream)(*arguments)
 
-    def kernel(self, function: Callable[..., None], policy: Policy, noise: Any, arguments: tuple[Any, ...]) -> Any:
+    def kernel(self, function: Callable[..., None], policy: Policy, noise: Noise, arguments: tuple[object, ...]) -> CudaKernel:
         """Return `function` compiled for arguments like these.
 
         Args:
@@ -191,8 +207,8 @@ class Device:
                     raise draw_error(noise) or compile_error(plain, policy, error) from error
             return _kernels[mark]
 
-    def _compiled(self, plain: Any, mark: str, arguments: tuple[Any, ...], own: bool) -> Any:
-        grid = cuda.jit(device=True)(_number)
+    def _compiled(self, plain: FunctionType, mark: str, arguments: tuple[object, ...], own: bool) -> Any:
+        grid: KernelFunction = cuda.jit(device=True)(_number)
         if simulated():
             inner = Rebuild(with_names, converted={thread_number: grid})
             return cuda.jit(with_names(plain, inner.callees(plain)))
@@ -220,26 +236,26 @@ def _setup_error(error: Exception) -> EngineError:
     )
 
 
-def _configured(kernel: Any, blocks: int, threads: int, stream: Any) -> Any:
+def _configured(kernel: CudaKernel, blocks: int, threads: int, stream: Stream) -> Callable[..., None]:
     """Return a kernel for this many blocks and threads; few are fine, since other launches run at the same time."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*under-utilization")
         return kernel[blocks, threads, stream]
 
 
-def _number() -> Any:
+def _number() -> object:
     return cuda.grid(1)
 
 
-def _fill(out: Any, values: Any, times: int) -> None:
+def _fill(out: AnyArray, values: AnyArray, times: int) -> None:
     for k in range(cuda.grid(1), out.size, cuda.gridsize(1)):
         out[k] = values[k // times % values.size]
 
 
-def _classes(arguments: tuple[Any, ...]) -> list[Any]:
+def _classes(arguments: tuple[object, ...]) -> list[type]:
     """Return the classes of all tuples among the arguments, nested ones included."""
-    found: list[Any] = []
+    found: list[type] = []
     for argument in arguments:
         if isinstance(argument, tuple):
-            found += [type(argument), *_classes(tuple(argument))]
+            found += [type(argument), *_classes(argument)]
     return found

@@ -1,6 +1,7 @@
 """The doubling trick: any policy that is tuned to a horizon, played without one."""
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Protocol
 
@@ -96,7 +97,7 @@ def doubled(policy_class: type[Policy]) -> type[Policy]:
         def __repr__(self) -> str:
             return f"doubling({policy_class(*self.params)!r})"
 
-        def __reduce__(self) -> tuple[Any, ...]:
+        def __reduce__(self) -> tuple[Callable[..., Policy], tuple[object, ...]]:
             return (doubling, (policy_class(*self.params),))
 
     Doubled.__doc__ = f"{policy_class.__name__} in epochs of doubling length, each from scratch: needs no horizon."
