@@ -220,7 +220,7 @@ def horizon_error(policy: "Policy", name: str, rounds: int, got: str | None = No
     return InvalidValueError(name, rule, rounds, got=got, hint="; rotting.doubling(policy) plays without a horizon")
 
 
-defined: dict[str, "type[Policy]"] = {}
+defined_policies: dict[str, "type[Policy]"] = {}
 """Every policy class by its name, once its module is imported; a class that is defined again replaces the older one."""
 
 
@@ -310,7 +310,7 @@ class Policy:
         _check_attribute(cls, "name", str, "a text such as 'my-policy'")
         if "title" not in vars(cls):
             cls.title = cls.__name__
-        known = defined.get(cls.name, cls)
+        known = defined_policies.get(cls.name, cls)
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
             both = " and ".join(f"{each.__qualname__} of {each.__module__}" for each in (known, cls))
             raise InvalidValueError("name", "be unique among policies", cls.name, hint=f" for {both}")
@@ -318,7 +318,7 @@ class Policy:
         if taken != cls.__module__:
             here = f"{cls.__qualname__} of {cls.__module__}"
             raise InvalidValueError("name", "be unique among policies", cls.name, hint=f" for the policy of {taken} and {here}")
-        defined[cls.name] = cls
+        defined_policies[cls.name] = cls
 
     def __init__(self, *args: float | str, **kwargs: float | str) -> None:
         _check_complete(type(self))  # type: ignore[arg-type]  # taken for a policy by mypy: its __hash__ needs an argument

@@ -314,7 +314,7 @@ def test_other_code_on_a_worker_is_told() -> None:
 
 def test_a_worker_plays_what_threads_play() -> None:
     one = game()
-    ((first_run, chunk),), rest = play_on_worker(one, one.code, [(7, 3)], on_gpu=False, compile="now")
+    ((first_run, chunk),), rest = play_on_worker(one, one.code_digest, [(7, 3)], on_gpu=False, compile="now")
     ((_, expected),) = Threads(1).play([Task(one, 7, 3)], bar())
     assert (first_run, rest) == (7, [])
     assert np.array_equal(chunk.regret, expected.regret)

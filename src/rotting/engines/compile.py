@@ -27,7 +27,7 @@ from rotting.engines.entry_points import EntryPoint, code_mark
 from rotting.engines.kernel_errors import compile_error, no_number
 from rotting.engines.numba_internals import Compiled, cache_index, compiler_lock, entry_point, jit
 from rotting.errors import KernelError
-from rotting.kernels.binding import KernelFunction, Rebuild, digest, plain_function, reached_functions, with_names
+from rotting.kernels.binding import Converter, KernelFunction, digest, plain_function, reached_functions, with_names
 from rotting.kernels.readable_errors import with_readable_errors
 from rotting.policy import Policy
 from rotting.problems.noise import Noise
@@ -93,14 +93,14 @@ def compiled(
     always = indices_checked()
     options = _CompileOptions(allocates, checked if always is None else always)
     with _lock:
-        return _remember(plain, partial(_compiled_parts, plain, options), mark, options, entry=True)
+        return _compiled_once(plain, partial(_compiled_callees, plain, options), mark, options, entry=True)
 
 
-def _compiled_parts(function: FunctionType, options: _CompileOptions) -> dict[str, Compiled]:
+def _compiled_callees(function: FunctionType, options: _CompileOptions) -> dict[str, Compiled]:
     """Return the functions that `function` calls, compiled, by their global names."""
-    without_arrays = Rebuild(_compiler(options._replace(allocates=False)))
+    without_arrays = Converter(_compiler(options._replace(allocates=False)))
     marked = [each for each in reached_functions(function) if getattr(each, "allocates_nothing", False)]
-    inner = Rebuild(_compiler(options), converted={each: without_arrays(each) for each in marked})
+    inner = Converter(_compiler(options), converted={each: without_arrays(each) for each in marked})
     return inner.callees(function)
 
 
@@ -150,10 +150,10 @@ def guarded_for(entry: EntryPoint) -> KernelFunction:
 
 
 def _compiler(options: _CompileOptions) -> Callable[[FunctionType, dict[str, Compiled]], Compiled]:
-    return lambda function, parts: _remember(function, lambda: parts, digest(function), options, entry=False)
+    return lambda function, parts: _compiled_once(function, lambda: parts, digest(function), options, entry=False)
 
 
-def _remember(
+def _compiled_once(
     function: FunctionType, parts: Callable[[], dict[str, Compiled]], mark: str, options: _CompileOptions, entry: bool
 ) -> Compiled:
     key = (f"{function.__module__}.{function.__qualname__}.{mark}", options, entry)

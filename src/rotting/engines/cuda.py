@@ -19,7 +19,7 @@ from rotting.engines.cuda_device import ELSEWHERE, CudaKernel, Device
 from rotting.engines.cuda_game import Boards, arrays_of, link_thread, runs_axis
 from rotting.engines.game import new_board
 from rotting.engines.task import Chunk, Game, Origin, Task, take
-from rotting.engines.threads import try_out
+from rotting.engines.threads import play_checked_runs
 from rotting.errors import EngineError
 from rotting.kernels.nested_state import flatten, new_state, unflatten
 from rotting.policy import small_capacity
@@ -62,7 +62,7 @@ class Cuda:
     def _play_game(self, tasks: list[Task], running: "_RunningBatches", bar: Progress) -> Iterator[tuple[Task, Chunk]]:
         game = tasks[0].game
         check_supported(game.setting.unsupported_feature)
-        try_out(game, tasks[-1].end - 1, bar)
+        play_checked_runs(game, tasks[-1].end - 1, bar)
         shared = _SharedByRuns(self._device, game)
         waiting = deque(tasks)
         while waiting:
@@ -214,7 +214,7 @@ class _Batch:
         if left.size > 0:
             self._enlarge(left)
         elif not self._waiting:
-            self._device.done([*flatten(self._state).values(), *self._board, self._on_device[1]])
+            self._device.take_back([*flatten(self._state).values(), *self._board, self._on_device[1]])
             return False
         self._resume()
         self._last = horizon - self._rounds  # so that the next launch plays every run to its end

@@ -4,7 +4,6 @@ Compiled code must give the numbers of the CPU, bit for bit. Sums, products, quo
 that follows IEEE 754. A product and a sum that are fused into one operation do not, so the compiler is told not to fuse them.
 """
 
-import hashlib
 import importlib
 import os
 import threading
@@ -22,6 +21,7 @@ from numba.core.errors import NumbaError
 from rotting.common.arrays import AnyArray
 from rotting.engines.compile import draw_error
 from rotting.engines.cuda_game import thread_number
+from rotting.engines.entry_points import code_mark
 from rotting.engines.kernel_errors import cause, compile_error, names_line_of
 from rotting.engines.numba_internals import (
     cuda_type,
@@ -30,8 +30,8 @@ from rotting.engines.numba_internals import (
     warn_uncached,
 )
 from rotting.errors import EngineError, MissingExtraError
-from rotting.kernels.binding import KernelFunction, Rebuild, digest, plain_function, reached_functions, with_names
-from rotting.kernels.readable_errors import is_library_module
+from rotting.kernels.binding import Converter, KernelFunction, plain_function, with_names
+from rotting.kernels.readable_errors import is_library_code
 from rotting.policy import Policy
 from rotting.problems.noise import Noise
 
@@ -122,8 +122,8 @@ class Device:
         self.release()
         self.hold()
 
-    def done(self, arrays: Iterable[Any]) -> None:
-        """Take back arrays of `spread`, to be reused."""
+    def take_back(self, arrays: Iterable[Any]) -> None:
+        """Let `spread` reuse these arrays, which it returned."""
         for array in arrays:
             self._spare.setdefault((array.shape, array.dtype.str), []).append(array)
 
@@ -194,13 +194,11 @@ class Device:
             arguments: the arguments of a launch.
         """
         plain = plain_function("function", function)
-        kinds = [f"{kind.__module__}.{kind.__qualname__}{getattr(kind, '_fields', '')}" for kind in _classes(arguments)]
-        others = sorted({each.__module__ for each in reached_functions(plain) if not is_library_module(each.__module__)})
-        mark = hashlib.sha256("|".join([digest(plain), *kinds, *others]).encode()).hexdigest()[:16]
+        mark = code_mark(plain, policy)
         with _lock:
             if mark not in _kernels:
                 try:
-                    _kernels[mark] = self._compiled(plain, mark, arguments, own=not others)
+                    _kernels[mark] = self._compiled(plain, mark, arguments, own=is_library_code(plain))
                 except Exception as error:
                     if not isinstance(error, NumbaError) and not names_line_of(plain, error):
                         raise _setup_error(error) from error
@@ -210,10 +208,10 @@ class Device:
     def _compiled(self, plain: FunctionType, mark: str, arguments: tuple[object, ...], own: bool) -> Any:
         grid: KernelFunction = cuda.jit(device=True)(_number)
         if simulated():
-            inner = Rebuild(with_names, converted={thread_number: grid})
+            inner = Converter(with_names, converted={thread_number: grid})
             return cuda.jit(with_names(plain, inner.callees(plain)))
         make = cuda.jit(device=True, forceinline=True)
-        inner = Rebuild(lambda function, parts: make(with_names(function, parts)), converted={thread_number: grid})
+        inner = Converter(lambda function, parts: make(with_names(function, parts)), converted={thread_number: grid})
         linked = with_names(plain, inner.callees(plain))
         linked.__name__ = linked.__qualname__ = f"{plain.__name__}_{mark}_unfused"  # the name is the key of Numba's cache
         made = cuda.jit(**_OPTIONS)(linked)
@@ -250,12 +248,3 @@ def _number() -> object:
 def _fill(out: AnyArray, values: AnyArray, times: int) -> None:
     for k in range(cuda.grid(1), out.size, cuda.gridsize(1)):
         out[k] = values[k // times % values.size]
-
-
-def _classes(arguments: tuple[object, ...]) -> list[type]:
-    """Return the classes of all tuples among the arguments, nested ones included."""
-    found: list[type] = []
-    for argument in arguments:
-        if isinstance(argument, tuple):
-            found += [type(argument), *_classes(argument)]
-    return found

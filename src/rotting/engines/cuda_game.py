@@ -89,7 +89,7 @@ def runs_axis(array: AnyArray) -> int:
     return -1 if array.size <= _SMALL else 0
 
 
-def part_of(name: str, tree: NamedTuple) -> KernelFunction:
+def run_selector(name: str, tree: NamedTuple) -> KernelFunction:
     """Return a function of that name, which returns the r-th run's part of a state or a board of many runs.
 
     Compiled code cannot loop over the fields of a NamedTuple, so the function is generated as source code.
@@ -126,5 +126,9 @@ def link_thread(
         board: the board of a run.
         more: other functions to replace, such as those that give the means.
     """
-    of_thread = {state_of: part_of("state_of", state), board_of: part_of("board_of", board), report_rounds: never_cancelled}
+    of_thread = {
+        state_of: run_selector("state_of", state),
+        board_of: run_selector("board_of", board),
+        report_rounds: never_cancelled,
+    }
     return bind(play_one, {**policy_parts(policy, noise), **of_thread, **more})

@@ -213,20 +213,20 @@ def receive(game: Game) -> Game:
     return game
 
 
-def play_on_worker(game: Game, code: str, parts: RunRanges, on_gpu: bool, compile: CompileMode) -> Played:
+def play_on_worker(game: Game, code_digest: str, parts: RunRanges, on_gpu: bool, compile: CompileMode) -> Played:
     """Play some runs, on a worker.
 
     Args:
         game: what to play.
-        code: the digest of the game's code on the client.
+        code_digest: that of the game's code on the client.
         parts: the runs to play.
         on_gpu: whether to use the GPU.
         compile: when to compile.
     """
-    if game.code != code:  # `game.code` is the digest of the worker's own code
+    if game.code_digest != code_digest:  # the first is that of the worker's own code
         raise EngineError(
-            f"workers must have the code of {game.policy!r} that the client has, of digest {code}, got {game.code}: "
-            f"install the same version everywhere, and restart the workers"
+            f"workers must have the code of {game.policy!r} that the client has, of digest {code_digest}, "
+            f"got {game.code_digest}: install the same version everywhere, and restart the workers"
         )
     waiting = deque(Task(game, first_run, runs) for first_run, runs in parts)
     play = Threads(1, compile).play
@@ -310,7 +310,7 @@ class _PendingFutures:
             future = self._client.submit(
                 play_on_worker,
                 self._games[game.digest],
-                game.code,
+                game.code_digest,
                 parts,
                 on_gpu,
                 self._compile,

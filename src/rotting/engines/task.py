@@ -166,7 +166,7 @@ class Game:
         return {"policy": self.policy, "setting": self.setting}
 
     @cached_property
-    def code(self) -> str:
+    def code_digest(self) -> str:
         """A digest of the code of the policy, of the noise and of the loop."""
         with naming_owner(self.policy):
             return digest(self.linked)
@@ -174,7 +174,7 @@ class Game:
     @cached_property
     def digest(self) -> str:
         """A digest of everything that decides the results."""
-        parts = self.setting.digest, self.policy.name, tuple(map(float, self.policy.params)), self.code
+        parts = self.setting.digest, self.policy.name, tuple(map(float, self.policy.params)), self.code_digest
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def arguments(self, first_run: int, chunk: Chunk, signal: object) -> tuple[object, ...]:

@@ -88,7 +88,7 @@ class Threads:
             pool.close()
 
 
-def try_out(game: Game, last_run: int, bar: Progress) -> None:
+def play_checked_runs(game: Game, last_run: int, bar: Progress) -> None:
     """Play the first and the last run of a game with every index checked, unless all its code is the library's own.
 
     Engines that cannot check indices call this before they play.

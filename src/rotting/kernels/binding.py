@@ -3,7 +3,7 @@
 Kernels call each other through the global names of their modules. Where a function is chosen later, a stub marked `@slot` takes
 its place. `bind` fills the slots: it copies a function, and every function between it and a slot, and gives those names the
 chosen functions. This is how the game loop gets its policy. The copy is still a plain function, which the interpreter can run
-and an engine can compile, together with all the functions that it reaches (`Rebuild`).
+and an engine can compile, together with all the functions that it reaches (`Converter`).
 """
 
 import builtins
@@ -110,7 +110,7 @@ def bind_all(roots: Mapping[str, Any], parts: Bindings) -> dict[str, KernelFunct
         plain_function(replaced.__name__, part)
         if getattr(replaced, "is_slot", False):
             check_arguments(part, code.co_varnames[: code.co_argcount])
-    binding = Rebuild(_copy, parts)
+    binding = Converter(_copy, parts)
     bound = {name: binding(root) for name, root in roots.items()}
     unused = [each.__qualname__ for each in parts if each not in binding.used]
     if unused:
@@ -119,7 +119,7 @@ def bind_all(roots: Mapping[str, Any], parts: Bindings) -> dict[str, KernelFunct
     return bound
 
 
-class Rebuild(Generic[Converted]):
+class Converter(Generic[Converted]):
     """Converts a function and every function that it reaches, callees first, each once.
 
     Binding converts functions to copies; engines convert them to compiled functions.
@@ -172,7 +172,7 @@ def _copy(function: FunctionType, bound: dict[str, KernelFunction]) -> KernelFun
 def reached_functions(function: KernelFunction) -> list[FunctionType]:
     """Return `function` and all plain functions that it reaches, callees first."""
     found: list[FunctionType] = []
-    Rebuild(lambda each, _: found.append(each))(function)
+    Converter(lambda each, _: found.append(each))(function)
     return found
 
 
@@ -217,7 +217,7 @@ def digest(function: KernelFunction) -> str:
     Code that depends on anything else, such as a constant of an imported module, is refused: compiled functions are found by
     their digest.
     """
-    return Rebuild(_digest_over)(function)
+    return Converter(_digest_over)(function)
 
 
 def _digest_over(function: FunctionType, reached: dict[str, str]) -> str:

@@ -11,7 +11,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import KernelFunction, bind_all
 from rotting.kernels.policy_slots import choose, explain, propensities, reset, update
 from rotting.kernels.random_numbers import subkey
-from rotting.policy import Kernel, Params, Policy, Reason, defined
+from rotting.policy import Kernel, Params, Policy, Reason, defined_policies
 
 
 class HasEpoch(Protocol):
@@ -102,7 +102,7 @@ def doubled(policy_class: type[Policy]) -> type[Policy]:
 
     Doubled.__doc__ = f"{policy_class.__name__} in epochs of doubling length, each from scratch: needs no horizon."
     Doubled.__name__ = Doubled.__qualname__ = f"Doubled{policy_class.__name__}"
-    del defined[Doubled.name]  # the registry makes it from its name, and lists only what was written
+    del defined_policies[Doubled.name]  # the registry makes it from its name, and lists only what was written
     return Doubled
 
 
