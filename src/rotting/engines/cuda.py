@@ -100,7 +100,7 @@ class _SharedByRuns:
         self.means = Means(*(device.put(each, stream) for each in setting.means))
         self.scale = device.put(scale, stream) if isinstance(scale := setting.noise.scale, np.ndarray) else scale
         lists = np.arange(setting.n_arms), setting.checkpoints, setting.optimum
-        self.rest = tuple(device.put(each, stream) for each in lists)
+        self.arms, self.checkpoints, self.optimum = (device.put(each, stream) for each in lists)
         self.signal = device.put(np.zeros(1, np.int64), stream)
         self.ready = device.mark(stream)
         self._kernel: CudaKernel | None = None
@@ -194,9 +194,10 @@ class _Batch:
         shared, setting = self._shared, self._shared.setting
         self._last = min(setting.horizon, self._last + self._rounds)
         runs, regret = self._on_device
-        first = shared.game.policy.params, self._state, self._board, shared.means, shared.scale
+        game = shared.game.policy.params, self._state, self._board, shared.means, shared.scale
         keys = setting.noise_key, setting.policy_key, runs
-        arguments = (*first, *keys, *shared.rest, regret, self._last, shared.signal)
+        lists = shared.arms, shared.checkpoints, shared.optimum
+        arguments = (*game, *keys, *lists, regret, self._last, shared.signal)
         self._device.launch(shared.kernel(arguments), self._rows.size, self._stream, *arguments)
         self.has_finished = self._device.mark(self._stream)
         self._began = time.monotonic()
