@@ -195,10 +195,6 @@ def cancel(job: Job) -> None:
     _background.cancel(job)
 
 
-def _stop() -> None:
-    _background.stop()
-
-
 def _after_fork_in_child() -> None:
     """Forget the thread and the child, which belong to the parent, and its jobs."""
     global _background, _lock  # noqa: PLW0603 (the process decides)
@@ -206,6 +202,6 @@ def _after_fork_in_child() -> None:
     _background = BackgroundCompiler()
 
 
-atexit.register(_stop)
+atexit.register(lambda: _background.stop())  # noqa: PLW0108 - a fork replaces `_background`
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_after_fork_in_child)

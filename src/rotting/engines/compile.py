@@ -25,7 +25,7 @@ import numba
 from rotting.engines.code_cache import compiling, mark_cached
 from rotting.engines.entry_points import EntryPoint, code_mark
 from rotting.engines.kernel_errors import compile_error, no_number
-from rotting.engines.numba_internals import Compiled, cache_index, compiler_lock, entry_point, jit
+from rotting.engines.numba_internals import Compiled, cache_index, compiler_lock, jit, machine_code
 from rotting.errors import KernelError
 from rotting.kernels.binding import Converter, KernelFunction, digest, plain_function, reached_functions, with_names
 from rotting.kernels.readable_errors import with_readable_errors
@@ -125,7 +125,7 @@ def compiled_for(entry: EntryPoint) -> KernelFunction:
     except Exception as error:  # noqa: BLE001 (Numba may raise anything at code that it does not support)
         of_noise = None if entry.noise is None else draw_error(entry.noise)
         raise of_noise or compile_error(entry.function, entry.policy, error) from None  # Numba's own message is the context
-    return entry_point(general, types)
+    return machine_code(general, types)
 
 
 def draw_error(noise: Noise) -> KernelError | None:
@@ -133,7 +133,7 @@ def draw_error(noise: Noise) -> KernelError | None:
     made = compiled(noise.draw)
     if isinstance(made, FunctionType):  # nothing is compiled
         return None
-    types: tuple[object, ...] = (numba.float64, numba.typeof(noise.scale), *[numba.int64] * 4)
+    types: tuple[numba.types.Type, ...] = (numba.float64, numba.typeof(noise.scale), *[numba.int64] * 4)
     try:
         made.compile(types)
     except Exception as error:  # noqa: BLE001 (as above)

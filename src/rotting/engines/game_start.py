@@ -128,16 +128,16 @@ class GameStart:
         self._bar, self._status, self._title = bar, compiling_status(game, bar), game.policy.title
         self._left = bar.part.size
         self._job: Job | None = None
-        self.never = mode == "never"
+        self.stays_interpreted = mode == "never"
         """Whether the game is interpreted to its end."""
-        self.is_interpreted = self.never
+        self.begins_interpreted = self.stays_interpreted
         """Whether the game begins interpreted."""
         self._work: bytes | None = None
         if mode == "auto" and is_library_code(game.linked):
             entry = loop_entry(game)
             if not is_cached(entry.key):
                 self._work = pickled(partial(compile_blueprint, _Blueprint.of(entry, game)))
-                self.is_interpreted = self._work is not None
+                self.begins_interpreted = self._work is not None
 
     def is_ready(self, task: Task, done: int, seconds: float) -> bool:
         """Return whether to change over to machine code; start the compiler if that is worth it.
@@ -147,7 +147,7 @@ class GameStart:
             done: how many rounds of it were reported.
             seconds: how long that took.
         """
-        if self.never:
+        if self.stays_interpreted:
             return False
         if self._job is not None:
             if self._job.outcome == "killed":
@@ -162,7 +162,7 @@ class GameStart:
 
     def _stay_interpreted(self) -> None:
         """Give up compiling: it may need more memory than there is, and would end this process, too."""
-        self.never, self._bar.status = True, ""
+        self.stays_interpreted, self._bar.status = True, ""
         why = "since its compiler was killed twice; compile='now' compiles in this process"
         warnings.warn(f"{self._title} is interpreted to the end, {why}", RuntimeWarning, stacklevel=2)
 

@@ -5,7 +5,7 @@ The public `numba.njit` is enough to play every game. Some private parts of Numb
 - Functions that only compiled code calls get no machine code of their own (`_InlinedLibrary`).
 - Code that creates no arrays does without reference counting (the option `_nrt`), and without wrappers for Python.
 - Files of the disk cache carry a checksum (`_ChecksummedCache`), and a cache that cannot be read or written is ignored.
-- Calls of known argument types go straight to the machine code (`entry_point`).
+- Calls of known argument types go straight to the machine code (`machine_code`).
 
 A release of Numba may change any of these. If one is missing or fails, the library warns once and uses `numba.njit` alone:
 compiling takes longer, results are the same. Set the environment variable `ROTTING_PLAIN_NUMBA=1` to do so from the start.
@@ -21,16 +21,19 @@ import os
 import pickle
 import threading
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FunctionType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numba
 
 from rotting.errors import EngineError, InvalidValueError
 from rotting.kernels.binding import KernelFunction, with_names
+
+if TYPE_CHECKING:
+    from numba.core.dispatcher import Dispatcher
 
 _missing: Exception | None = None
 try:
@@ -46,22 +49,7 @@ _given_up = os.environ.get("ROTTING_PLAIN_NUMBA", "0") not in {"", "0"}
 _warned: set[str] = set()
 
 
-class Dispatcher(Protocol):
-    """What the library uses of the object that `numba.njit` returns."""
-
-    py_func: FunctionType
-    overloads: Mapping[tuple[object, ...], Any]  # the compiled code, by the types of its arguments
-    nopython_signatures: Sequence[Any]
-    targetoptions: Mapping[str, bool]
-
-    def __call__(self, *arguments: object) -> Any:
-        """Compile for the types of the arguments, unless that is done, and call the machine code."""
-
-    def compile(self, types: tuple[object, ...]) -> object:
-        """Compile for arguments of these types."""
-
-
-Compiled = Dispatcher | FunctionType
+Compiled: TypeAlias = "Dispatcher[KernelFunction] | FunctionType"
 """A function as Numba compiles it; the plain function under `NUMBA_DISABLE_JIT=1`."""
 
 
@@ -84,13 +72,15 @@ def jit(function: KernelFunction, entry: bool, allocates: bool, checked: bool) -
     return _public_jit(function, entry, checked)
 
 
-def entry_point(made: Dispatcher, types: tuple[object, ...]) -> KernelFunction:
+def machine_code(made: "Dispatcher[KernelFunction]", types: tuple[numba.types.Type, ...]) -> KernelFunction:
     """Return the machine code of a function that was compiled for these types, which calls do not check again."""
-    try:
-        found: KernelFunction = made if _given_up else made.overloads[types].entry_point
-    except (AttributeError, KeyError) as error:
-        _give_up(error)
-        return made
+    found: KernelFunction = made
+    if not _given_up:
+        try:
+            code: Any = made.overloads[types]
+            found = code.entry_point
+        except (AttributeError, KeyError) as error:
+            _give_up(error)
     return found
 
 
@@ -261,7 +251,7 @@ def _probe(x: int) -> int:
     return 2 * _probe_callee(x)
 
 
-def _with_plain_callees(function: FunctionType, made: dict[Dispatcher, Compiled]) -> KernelFunction:
+def _with_plain_callees(function: FunctionType, made: "dict[Dispatcher[KernelFunction], Compiled]") -> KernelFunction:
     """Return `function` with all that it calls compiled by public Numba."""
     callees = {name: each for name, each in function.__globals__.items() if hasattr(each, "py_func")}
     for callee in callees.values():

@@ -70,7 +70,7 @@ class Threads:
         try:
             for task in chain([first], tasks):
                 left = task
-                if loop is None and start.is_interpreted:
+                if loop is None and start.begins_interpreted:
                     left, loop = yield from _interpret(pool, left, start, bar)
                 # `cut` yields the first run, then the last ones: after these two tasks, no run lies beyond `tried`.
                 if left.runs > 0 and left.end - 1 > tried:

@@ -49,7 +49,7 @@ def equalise(s: Weights, horizon: int) -> None:
     s.epoch[0], s.epoch[1] = 0, horizon
 
 
-def write_probabilities(s: Weights, arms: Ints, out: Floats) -> None:
+def probabilities(s: Weights, arms: Ints, out: Floats) -> None:
     """Write `p_i = (1 - gamma) w_i / W + gamma / |A|` of the available arms A into `out`, in their order."""
     gamma = s.rates[0]
     top, total = -math.inf, 0.0
@@ -63,8 +63,8 @@ def write_probabilities(s: Weights, arms: Ints, out: Floats) -> None:
 
 
 def draw_arm(s: Weights, t: int, key: int, arms: Ints) -> int:
-    """Return an arm drawn with the probabilities of `write_probabilities`, and keep the probability of that draw."""
-    write_probabilities(s, arms, s.scratch)
+    """Return an arm drawn with the probabilities of `probabilities`, and keep the probability of that draw."""
+    probabilities(s, arms, s.scratch)
     u, below = uniform(key, t, 0), 0.0
     last = arms.size - 1
     for k in range(arms.size):

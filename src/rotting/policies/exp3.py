@@ -6,16 +6,7 @@ from typing import Literal, Self, Unpack
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, FRACTION, INDEX, positive_int
 from rotting.kernels.elementary import log
-from rotting.parts.exponential_weights import (
-    Weights,
-    boost,
-    draw_arm,
-    equalise,
-    forget,
-    new_weights,
-    rescale,
-    write_probabilities,
-)
+from rotting.parts.exponential_weights import Weights, boost, draw_arm, equalise, forget, new_weights, probabilities, rescale
 from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range
 from rotting.policy import Kernel, Params, Policy, parameter
 
@@ -81,7 +72,7 @@ def choose(p: Params, s: Weights, t: int, key: int, arms: Ints) -> int:
 
 
 def propensities(p: Params, s: Weights, t: int, arms: Ints, out: Floats) -> None:
-    write_probabilities(s, arms, out)
+    probabilities(s, arms, out)
 
 
 def update(p: Params, s: Weights, t: int, arm: int, reward: float) -> None:
