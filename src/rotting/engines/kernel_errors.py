@@ -93,7 +93,7 @@ def _split(text: str) -> list[str]:
 
 
 def _bad_choice(function: KernelFunction, text: str) -> str | None:
-    """Return that `choose` must return a whole number, if Numba fails where the game uses the choice."""
+    """Return a sentence about `choose` if Numba fails where the game loop uses the choice as an index; else None."""
     uses = {mean_now.__code__.co_filename: _lines(mean_now) | _lines(check_arm_in_range)}
     if not any(line in uses.get(file, set()) for file, line in _named_lines(text)[:1]):
         return None
@@ -195,7 +195,10 @@ def game_error(task: Task, chunk: Chunk, error: Exception) -> KernelError:
 
 
 def _bad_value(function: KernelFunction, error: Exception, found: Exception | None) -> tuple[list[CodeType], str] | None:
-    """Return that a reward or a choice is wrong, if the error arose in the code of the game, which has no mistake itself."""
+    """Return the function at fault and a sentence about the reward or the choice that it returned; None if neither is wrong.
+
+    An error that arises in the game loop itself is due to one of these two.
+    """
     frames = frames_of(function, found)
     if not frames and isinstance(error, FloatingPointError):  # compiled, only `draw_checked` raises it
         return _bad_reward(function)
