@@ -16,7 +16,7 @@ import numpy as np
 from rotting.common.arrays import AnyArray, Floats, Ints
 from rotting.common.progress import Progress
 from rotting.engines.cuda_device import ELSEWHERE, CudaKernel, Device
-from rotting.engines.cuda_game import Boards, arrays_of, link_thread, runs_axis
+from rotting.engines.cuda_game import Boards, link_thread, runs_axis
 from rotting.engines.game import new_board
 from rotting.engines.task import Chunk, Game, Origin, Task, take
 from rotting.engines.threads import play_checked_runs
@@ -95,7 +95,8 @@ class _SharedByRuns:
         kernel, setting = game.policy.kernel, game.setting
         self.capacity = setting.horizon if kernel.enlarge is None else small_capacity(setting.n_arms, setting.horizon)
         self.state = new_state(game.policy, setting.n_arms, self.capacity)
-        self.board = arrays_of(new_board(Means(*setting.means), np.zeros(setting.n_arms, np.int64)))
+        board = new_board(Means(*setting.means), np.zeros(setting.n_arms, np.int64))
+        self.board = Boards._make(board[: len(Boards._fields)])
         stream = device.stream()
         self.means = Means(*(device.put(each, stream) for each in setting.means))
         self.scale = device.put(scale, stream) if isinstance(scale := setting.noise.scale, np.ndarray) else scale

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rotting.common.arrays import AnyArray, Floats, Ints
-from rotting.engines.game import Board, is_full, play, policy_parts, report_rounds
-from rotting.kernels.binding import NO_BINDINGS, Bindings, KernelFunction, bind, slot
+from rotting.engines.game import is_full, play, policy_parts, report_rounds
+from rotting.kernels.binding import Bindings, KernelFunction, bind, slot
 from rotting.kernels.nested_state import is_nested
 from rotting.kernels.random_numbers import subkey
 from rotting.policy import Params, Policy
@@ -22,18 +22,13 @@ _SMALL = 64  # the size up to which an array counts as small
 
 
 class Boards(NamedTuple):
-    """The arrays of a `Board`, or of many boards; a GPU plays no games that need its other fields."""
+    """The first fields of a `Board`, its arrays, or those of many boards; a GPU plays no games that need the other fields."""
 
     pulls: Ints
     round_piece: Ints
     pull_piece: Ints
     passed: Ints
     collected: Floats
-
-
-def arrays_of(board: Board) -> Boards:
-    """Return the arrays of one board."""
-    return Boards(board.pulls, board.round_piece, board.pull_piece, board.passed, board.collected)
 
 
 @slot
@@ -114,9 +109,7 @@ def run_selector(name: str, tree: NamedTuple) -> KernelFunction:
     return function
 
 
-def link_thread(
-    policy: Policy, noise: Noise, state: NamedTuple, board: Boards, more: Bindings = NO_BINDINGS
-) -> Callable[..., None]:
+def link_thread(policy: Policy, noise: Noise, state: NamedTuple, board: Boards, more: Bindings) -> Callable[..., None]:
     """Return `play_one` bound to this policy and this noise, and to states and boards like these: a plain function.
 
     Args:
