@@ -16,7 +16,7 @@ from rotting.policies import ucb1
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.sw_ucb import SWUCB
-from rotting.policy import Kernel, Policy, defined, parameter
+from rotting.policy import Kernel, Policy, defined_policies, parameter
 from rotting.registry import from_json, make
 from tests.helpers.games import examples
 
@@ -71,7 +71,7 @@ def test_an_incomplete_class_makes_no_policy(attributes: dict[str, Any], error: 
     with pytest.raises(error) as caught:
         type("Mine", (Policy,), attributes)()
     assert str(caught.value) == message
-    defined.pop("mine", None)
+    defined_policies.pop("mine", None)
 
 
 def test_a_subclass_without_a_name_of_its_own_makes_no_policy() -> None:
@@ -92,7 +92,7 @@ def test_a_subclass_adds_its_parameters_to_the_inherited_ones() -> None:
 
         name = "my-raw-ucb"
 
-    del defined["my-raw-ucb"]
+    del defined_policies["my-raw-ucb"]
     assert repr(MyRAWUCB(4, "estimate")) == "MyRAWUCB(alpha=4.0, sigma='estimate', extra=3)"
     assert repr(MyRAWUCB()) == "MyRAWUCB(alpha=2.0, sigma=1.0, extra=3)"
     assert repr(RAWUCB()) == "RAWUCB(alpha=1.4, sigma=1.0)"
@@ -128,7 +128,7 @@ def test_two_classes_of_one_name_are_refused_and_a_new_definition_of_one_is_not(
         attributes = {"name": "one-name", "kernel": KERNEL, "__qualname__": qualname, "__module__": module}
         return type("Mine", (Policy,), attributes)
 
-    monkeypatch.setitem(defined, "one-name", define("Mine"))
+    monkeypatch.setitem(defined_policies, "one-name", define("Mine"))
     for other in (("Other",), ("Mine", "elsewhere")):
         with pytest.raises(
             InvalidValueError, match="^name must be unique among policies, got 'one-name' for Mine of __main__ and "
@@ -176,5 +176,5 @@ def test_a_title_is_not_inherited() -> None:
     class MyUCB(ucb1.UCB1):
         name = "my-ucb"
 
-    del defined["my-ucb"]
+    del defined_policies["my-ucb"]
     assert MyUCB().label == "MyUCB"

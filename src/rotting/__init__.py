@@ -56,7 +56,7 @@ Names are imported when they are first used, so that `import rotting` is fast an
 
 import importlib
 import pkgutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rotting.common.version import __version__ as __version__
 
@@ -180,12 +180,12 @@ _MODULES = ("adapters", "datasets", "display", "errors", "kit", "problems", "reg
 _HOMES = {name: module for module, names in _NAMES.items() for name in names} | dict.fromkeys(_MODULES, "")
 
 
-def _policy_classes() -> dict[str, Any]:
+def _policy_classes() -> dict[str, type]:
     classes = importlib.import_module("rotting.registry").list_policies()
     return {each.__name__: each for each in classes if each.__module__.startswith("rotting.policies.")}
 
 
-def _policy_in_its_own_module(name: str) -> Any:
+def _policy_in_its_own_module(name: str) -> type | None:
     """Return a policy from the module that has its name, without importing all policies; None if there is none."""
     policies = importlib.import_module("rotting.policies")
     for _, module, _ in pkgutil.iter_modules(policies.__path__):
@@ -196,7 +196,7 @@ def _policy_in_its_own_module(name: str) -> Any:
 
 if not TYPE_CHECKING:  # or a type checker would accept every name
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         if name in _HOMES:
             home = _HOMES[name]
             module = importlib.import_module(f"rotting.{home or name}")

@@ -103,7 +103,7 @@ CONTRIBUTING has a policy and a noise in full.
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.module_names import no_such_name
@@ -262,7 +262,7 @@ _LATE = {"check_noise": "rotting.live.noise_checks", "check_policy": "rotting.li
 """Imported when they are first used: they load the compiler, and all policies."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _LATE:
         raise no_such_name(__name__, name, __all__)
     return getattr(importlib.import_module(_LATE[name]), name)

@@ -15,7 +15,7 @@ from rotting.common.html_parts import block, table
 from rotting.common.rules import Option, Rule, suggest
 from rotting.common.short_numbers import DIGITS, short, short_texts
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
-from rotting.kernels.binding import plain_function
+from rotting.kernels.binding import KernelFunction, plain_function
 from rotting.kernels.code_checks import check_arguments
 
 T = TypeVar("T")
@@ -84,7 +84,7 @@ class Kernel:
     """
 
     # The first three are required. `Policy` checks that, since its error can name the class.
-    init: Callable[..., Any] = None  # type: ignore[assignment]
+    init: KernelFunction = None  # type: ignore[assignment]
     choose: Callable[..., int] = None  # type: ignore[assignment]
     update: Callable[..., None] = None  # type: ignore[assignment]
     explain: Callable[..., Reason] | None = None
@@ -92,7 +92,7 @@ class Kernel:
     forget: Callable[..., None] | None = None
     reset: Callable[..., None] | None = None
     tune: Callable[..., None] | None = None
-    enlarge: Callable[..., Any] | None = None
+    enlarge: KernelFunction | None = None
     admit: Callable[..., None] | None = None
     readmit: Callable[..., None] | None = None
 
@@ -136,7 +136,7 @@ class Parameter:
     """
 
     name: str
-    annotation: Any
+    annotation: object
 
     def __init__(self, rule: Rule, doc: str, default: Any) -> None:
         self.rule = rule
@@ -147,7 +147,7 @@ class Parameter:
         self.name = name
         self.annotation = owner.__annotations__.get(name, Argument.empty)
 
-    def __get__(self, policy: "Policy | None", owner: "type[Policy] | None" = None) -> Any:
+    def __get__(self, policy: "Policy | None", owner: "type[Policy] | None" = None) -> object:
         return self if policy is None else self.rule.show(getattr(policy.params, self.name))
 
     @property
@@ -164,7 +164,7 @@ def parameter(rule: Rule, doc: str) -> Any: ...
 def parameter(rule: Rule, doc: str, *, default: T) -> T: ...
 
 
-def parameter(rule: Rule, doc: str, *, default: Any = Argument.empty) -> Any:
+def parameter(rule: Rule, doc: str, *, default: object = Argument.empty) -> object:
     """Return a field of a policy's class.
 
     Args:
@@ -220,7 +220,7 @@ def horizon_error(policy: "Policy", name: str, rounds: int, got: str | None = No
     return InvalidValueError(name, rule, rounds, got=got, hint="; rotting.doubling(policy) plays without a horizon")
 
 
-defined: dict[str, "type[Policy]"] = {}
+defined_policies: dict[str, "type[Policy]"] = {}
 """Every policy class by its name, once its module is imported; a class that is defined again replaces the older one."""
 
 
@@ -310,7 +310,7 @@ class Policy:
         _check_attribute(cls, "name", str, "a text such as 'my-policy'")
         if "title" not in vars(cls):
             cls.title = cls.__name__
-        known = defined.get(cls.name, cls)
+        known = defined_policies.get(cls.name, cls)
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
             both = " and ".join(f"{each.__qualname__} of {each.__module__}" for each in (known, cls))
             raise InvalidValueError("name", "be unique among policies", cls.name, hint=f" for {both}")
@@ -318,7 +318,7 @@ class Policy:
         if taken != cls.__module__:
             here = f"{cls.__qualname__} of {cls.__module__}"
             raise InvalidValueError("name", "be unique among policies", cls.name, hint=f" for the policy of {taken} and {here}")
-        defined[cls.name] = cls
+        defined_policies[cls.name] = cls
 
     def __init__(self, *args: float | str, **kwargs: float | str) -> None:
         _check_complete(type(self))  # type: ignore[arg-type]  # taken for a policy by mypy: its __hash__ needs an argument
@@ -425,7 +425,7 @@ class Policy:
     def __hash__(self) -> int:
         return hash((type(self), self.params))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> "tuple[Callable[..., Policy], tuple[object, ...]]":
         return (type(self), tuple(self.params))
 
     @classmethod

@@ -9,19 +9,19 @@ from rotting import policies
 from rotting.common.rules import suggest
 from rotting.errors import InvalidValueError
 from rotting.parts.doubling import doubled
-from rotting.policy import Policy, defined
+from rotting.policy import Policy, defined_policies
 
 
 @cache
 def _built_in() -> dict[str, type[Policy]]:
     for info in pkgutil.iter_modules(policies.__path__):
         importlib.import_module(f"{policies.__name__}.{info.name}")
-    return {name: each for name, each in defined.items() if each.__module__.startswith(f"{policies.__name__}.")}
+    return {name: each for name, each in defined_policies.items() if each.__module__.startswith(f"{policies.__name__}.")}
 
 
 def _known() -> dict[str, type[Policy]]:
     built_in = _built_in()  # imports them, which defines them
-    return dict(sorted({**defined, **built_in}.items()))
+    return dict(sorted({**defined_policies, **built_in}.items()))
 
 
 def list_policies() -> list[type[Policy]]:
@@ -34,7 +34,7 @@ def list_policies() -> list[type[Policy]]:
     return [each for each in _known().values() if each.listed]
 
 
-def find(name: Any, remark: str = "") -> type[Policy]:
+def find(name: object, remark: str = "") -> type[Policy]:
     """Return the policy class called `name`; the error for an unknown name has the remark and a suggestion."""
     known = _known()
     name = str(name)
@@ -57,7 +57,7 @@ def make(name: str, **params: float | str) -> Policy:
     return find(name)(**params)
 
 
-def from_json(data: Any) -> Policy:
+def from_json(data: object) -> Policy:
     """Return the policy that `Policy.to_json` wrote.
 
     Example:

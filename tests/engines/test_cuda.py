@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rotting.engines.cuda_game import part_of, runs_axis
+from rotting.engines.cuda_game import run_selector, runs_axis
 from rotting.errors import EngineError, KernelError, MissingExtraError
 from rotting.kernels.nested_state import flatten, unflatten
 from rotting.policy import Policy
@@ -85,12 +85,12 @@ def test_a_run_gets_its_part_of_the_arrays(policy: Policy) -> None:
     rng = np.random.default_rng(1)
     own = [[rng.integers(0, 9, each.shape).astype(each.dtype) for each in arrays] for _ in range(5)]
     many = unflatten(state, (np.stack(each, axis=runs_axis(first)) for first, *each in zip(arrays, *own, strict=True)))
-    part = part_of("state_of", state)(many, 2)
+    part = run_selector("state_of", state)(many, 2)
     assert type(part) is type(state)
     for mine, given in zip(flatten(part).values(), own[2], strict=True):
         assert mine.tolist() == given.tolist()
         mine[...] = 0
-    assert all(not each.any() for each in flatten(part_of("state_of", state)(many, 2)).values())  # it is no copy
+    assert all(not each.any() for each in flatten(run_selector("state_of", state)(many, 2)).values())  # it is no copy
 
 
 class NonNegative(np.ndarray[Any, Any]):
@@ -274,9 +274,10 @@ def test_a_gpu_plays_the_games_of_the_cpu(policy: Policy, noise: Noise) -> None:
 def test_compiled_code_rounds_every_operation_by_itself(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     from rotting.engines import cuda_device
 
-    monkeypatch.setattr(cuda_device, "_kernels", {})
+    kernels: dict[str, Any] = {}
+    monkeypatch.setattr(cuda_device, "_kernels", kernels)
     simulate(policy, PROBLEM, horizon=10, runs=2, engine="cuda")
-    (made,) = (kernel for mark, kernel in cuda_device._kernels.items() if mark != "fill")
+    (made,) = (kernel for mark, kernel in kernels.items() if mark != "fill")
     # The code that runs: `inspect_asm` would compile it once more, for another kind of device, and without our options.
     (codes,) = (code for each in made.overloads.values() for code in each._codelibrary._ptx_cache.values())
     assert not re.findall(r"\bfma\.|\.approx|\.ftz|\bcall\b", "\n".join(codes))

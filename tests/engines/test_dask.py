@@ -108,18 +108,19 @@ def test_a_gpu_of_a_worker_plays_what_it_can_and_threads_the_rest(monkeypatch: p
         def close(self) -> None:
             pass
 
-    class Client:
+    class FakeClient:
         asynchronous, status = False, "running"
 
         def nthreads(self) -> dict[str, int]:
             return {"worker": 16}
 
+    client: Any = FakeClient()
     monkeypatch.setattr(engine, "_PendingFutures", lambda *_: Flight())
     monkeypatch.setattr(Dask, "_have_gpus", lambda self, bar: True)
     monkeypatch.setattr(engine, "_CPU_ROUNDS", 1)
     for record in ((), "arms"):
         one = plan(Simulation(POLICIES[0], PROBLEM, record=record)).games()[0][0]
-        list(Dask(Client()).play([Task(one, k, 1) for k in range(40)], Progress(40 * HORIZON, show=False)))
+        list(Dask(client).play([Task(one, k, 1) for k in range(40)], Progress(40 * HORIZON, show=False)))
     on_gpu, on_threads = requested[0], requested[-1]
     assert on_gpu == (True, 10)  # a worker has one GPU, whatever its threads: a fourth of the work
     assert on_threads == (False, 1)
@@ -313,7 +314,7 @@ def test_other_code_on_a_worker_is_told() -> None:
 
 def test_a_worker_plays_what_threads_play() -> None:
     one = game()
-    ((first_run, chunk),), rest = play_on_worker(one, one.code, [(7, 3)], on_gpu=False, compile="now")
+    ((first_run, chunk),), rest = play_on_worker(one, one.code_digest, [(7, 3)], on_gpu=False, compile="now")
     ((_, expected),) = Threads(1).play([Task(one, 7, 3)], bar())
     assert (first_run, rest) == (7, [])
     assert np.array_equal(chunk.regret, expected.regret)
@@ -439,7 +440,7 @@ def test_a_cluster_that_is_gone_is_told(client: Any) -> None:
 
 
 def test_who_waits_long_for_a_worker_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Client:
+    class FakeClient:
         asynchronous, status, looks = False, "running", 0
 
         def nthreads(self) -> dict[str, int]:
@@ -452,10 +453,11 @@ def test_who_waits_long_for_a_worker_is_told(monkeypatch: pytest.MonkeyPatch) ->
         def run(self, function: Any) -> dict[str, Any]:
             return {"worker": (self.run_on_scheduler(engine._version), [])}
 
+    client: Any = FakeClient()
     monkeypatch.setattr(engine, "_PATIENCE", 0.0)
     monkeypatch.setattr(engine, "_POLL_SECONDS", 0.001)
     with pytest.warns(RuntimeWarning, match="the cluster has no workers yet") as caught:
-        assert not Dask(Client())._have_gpus(bar())
+        assert not Dask(client)._have_gpus(bar())
     assert len(caught) == 1
 
 

@@ -134,4 +134,4 @@ def test_hulls_of_every_pull_outgrow_their_room_in_a_simulation(workers: int) ->
 
 def test_play_runs_is_plain() -> None:
     with pytest.raises(NotImplementedError):
-        play_runs(None, problems.two_arms(horizon=120).means(10), 0.0, 0, 0, 0, np.array([5]), np.zeros(1), np.zeros((1, 1)), np.zeros((1, 2), np.int64), (), np.zeros(2, np.int64))  # fmt: skip  # noqa: E501
+        play_runs(RAWUCB().params, problems.two_arms(horizon=120).means(10), 0.0, 0, 0, 0, np.array([5]), np.zeros(1), np.zeros((1, 1)), np.zeros((1, 2), np.int64), (), np.zeros(2, np.int64))  # fmt: skip  # noqa: E501

@@ -39,9 +39,9 @@ def start(compile: Any, rounds: int = 0) -> tuple[GameStart, Progress]:
 
 @pytest.mark.usefixtures("empty_cache")
 def test_a_game_begins_interpreted_if_it_is_not_cached() -> None:
-    assert start("auto")[0].is_interpreted
-    assert start("never")[0].is_interpreted
-    assert not start("now")[0].is_interpreted
+    assert start("auto")[0].begins_interpreted
+    assert start("never")[0].begins_interpreted
+    assert not start("now")[0].begins_interpreted
 
 
 @pytest.mark.usefixtures("empty_cache")
@@ -75,7 +75,7 @@ def test_a_game_whose_compiler_is_killed_twice_stays_interpreted(tmp_path: Path)
 
     def kill_compilers() -> None:
         task, end = Task(game(), 0, 1_000), time.monotonic() + 60
-        while not begun.never and time.monotonic() < end:
+        while not begun.stays_interpreted and time.monotonic() < end:
             assert not begun.is_ready(task, 10_000, 10.0)
             for compiler in set(claimants(tmp_path)) - killed:
                 os.kill(compiler, signal.SIGKILL)
@@ -84,7 +84,7 @@ def test_a_game_whose_compiler_is_killed_twice_stays_interpreted(tmp_path: Path)
 
     with pytest.warns(RuntimeWarning, match="UCB1 is interpreted to the end, since its compiler was killed twice"):
         kill_compilers()
-    assert begun.never
+    assert begun.stays_interpreted
     assert bar.status == ""
     assert len(killed) == 2
     begun.close()
@@ -94,4 +94,4 @@ def test_a_game_whose_compiler_is_killed_twice_stays_interpreted(tmp_path: Path)
 def test_a_game_that_is_cached_is_compiled_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROTTING_COMPILE", "auto")
     assert compile_game(game())
-    assert not start("auto")[0].is_interpreted
+    assert not start("auto")[0].begins_interpreted

@@ -10,7 +10,16 @@ import pytest
 
 from rotting.engines.compile import compiled
 from rotting.errors import KernelError
-from rotting.kernels.binding import Rebuild, allocates_nothing, bind, bind_all, bound_functions, digest, reached_functions, slot
+from rotting.kernels.binding import (
+    Converter,
+    allocates_nothing,
+    bind,
+    bind_all,
+    bound_functions,
+    digest,
+    reached_functions,
+    slot,
+)
 
 
 def base(x: int) -> int:
@@ -289,14 +298,14 @@ def through_both(x: int) -> int:
 def test_one_walk_makes_something_of_every_function_once() -> None:
     made: list[str] = []
 
-    def decorate(function: FunctionType, parts: dict[str, Any]) -> str:
+    def decorate(function: FunctionType, parts: dict[str, str]) -> str:
         made.append(function.__name__)
         return f"{function.__name__}({', '.join(f'{name}={part}' for name, part in parts.items())})"
 
-    assert Rebuild(decorate, {})(through_both) == "through_both(twice=twice(base=base()), base=base())"
+    assert Converter(decorate)(through_both) == "through_both(twice=twice(base=base()), base=base())"
     assert made == ["base", "twice", "through_both"]
     # What was made already stands as it is: another device's function, or one compiled otherwise.
-    assert Rebuild(decorate, {twice: "DONE"})(through_both) == "through_both(twice=DONE, base=base())"
+    assert Converter(decorate, converted={twice: "DONE"})(through_both) == "through_both(twice=DONE, base=base())"
     assert [each.__name__ for each in reached_functions(through_both)] == ["base", "twice", "through_both"]
 
 

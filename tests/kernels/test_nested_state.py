@@ -14,7 +14,7 @@ from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
 from rotting.parts.largest_index import by_index
-from rotting.policy import Kernel, Params, Policy, Reason, defined
+from rotting.policy import Kernel, Params, Policy, Reason, defined_policies
 from rotting.problems import Problem
 from rotting.problems.noise import Noiseless
 from rotting.registry import list_policies, make
@@ -78,7 +78,7 @@ class OtherSums(Policy):
     kernel = Kernel(init_others, update=update, **by_index(index))
 
 
-del defined[Nested.name], defined[OtherSums.name]
+del defined_policies[Nested.name], defined_policies[OtherSums.name]
 NAMES = ["pulls", "sums.total", "sums.log", "rounds"]
 
 
@@ -138,7 +138,7 @@ def test_a_nested_state_is_saved_under_dotted_names() -> None:
 
 
 def test_a_policy_with_a_nested_state_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(defined, Nested.name, Nested)
+    monkeypatch.setitem(defined_policies, Nested.name, Nested)
     check_policy(Nested())
 
 
@@ -155,8 +155,8 @@ def test_two_levels_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         name = "too-deep-for-tests"
         kernel = Kernel(deep, update=update, **by_index(index))
 
-    del defined[TooDeep.name]
-    monkeypatch.setitem(defined, TooDeep.name, TooDeep)
+    del defined_policies[TooDeep.name]
+    monkeypatch.setitem(defined_policies, TooDeep.name, TooDeep)
     with pytest.raises(CheckError, match=r"init must return a NamedTuple of arrays, .*, got a Sums as inner.sums"):
         check_policy(TooDeep())
 
@@ -181,7 +181,7 @@ def test_what_is_no_state_is_told_in_one_sentence(wrong: Any, got: str) -> None:
         name = "no-state-for-tests"
         kernel = Kernel(wrong, update=update, **by_index(index))
 
-    del defined[Wrong.name]
+    del defined_policies[Wrong.name]
     message = f"Wrong(): init must return a NamedTuple of arrays, or of NamedTuples of arrays, got {got}"
     with pytest.raises(KernelError) as live:
         Bandit(Wrong(), arms=["a", "b"])

@@ -21,7 +21,7 @@ from rotting.policies import ucb1
 from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.greedy_oracle import GreedyOracle
 from rotting.policies.uniform import Uniform
-from rotting.policy import Kernel, Params, Policy, Reason, defined
+from rotting.policy import Kernel, Params, Policy, Reason, defined_policies
 from rotting.problems import two_arms
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
@@ -33,7 +33,7 @@ UCB1State, init_ucb1, update_ucb1 = ucb1.State, ucb1.init, ucb1.update  # kernel
 choose_ucb1 = ucb1.UCB1.kernel.choose
 BUILT_IN = [type(each) for each in examples()]
 for _own in (OwnRAWUCB, OwnRAWUCBOfAnyWidth, OwnEffRAWUCB):
-    defined.pop(_own.name, None)  # other tests list the policies of users
+    defined_policies.pop(_own.name, None)  # other tests list the policies of users
 
 
 @pytest.mark.parametrize("policy", examples(), ids=lambda each: each.name)
@@ -523,5 +523,5 @@ def test_a_state_that_can_be_enlarged_must_say_when_it_is_full() -> None:
 
 @pytest.mark.parametrize("policy_class", some([OwnRAWUCB, OwnRAWUCBOfAnyWidth, OwnEffRAWUCB], 1), ids=lambda each: each.name)
 def test_a_policy_over_windows_needs_no_sigma(policy_class: type[Policy], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(defined, policy_class.name, policy_class)
+    monkeypatch.setitem(defined_policies, policy_class.name, policy_class)
     check_policy(policy_class())

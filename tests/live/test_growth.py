@@ -24,7 +24,7 @@ from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.rexp3 import Rexp3
 from rotting.policies.swa import SWA
 from rotting.policies.wswa import WSWA
-from rotting.policy import Kernel, Params, Policy, Reason, defined
+from rotting.policy import Kernel, Params, Policy, Reason, defined_policies
 from tests.conftest import INTERPRETED, STRESS
 from tests.helpers.games import affordable, examples
 
@@ -288,7 +288,7 @@ class NotesChoices(Policy):
     kernel = Kernel(no_choices, choose=choose_and_note, update=learn_nothing)
 
 
-del defined[NotesChoices.name]
+del defined_policies[NotesChoices.name]
 
 
 def explain_by_note(p: Params, s: Choices, t: int, arms: Ints, arm: int) -> Reason:
@@ -302,7 +302,7 @@ class ExplainsChoices(NotesChoices):
     kernel = Kernel(no_choices, choose=choose_and_note, update=learn_nothing, explain=explain_by_note)
 
 
-del defined[ExplainsChoices.name]
+del defined_policies[ExplainsChoices.name]
 
 
 def test_a_choice_has_room_before_any_reward_comes() -> None:

@@ -39,8 +39,8 @@ POLICIES: list[Policy] = [RAWUCBByBlocks(alpha=0.06), RAWUCBByBlocks(), RAWUCBBy
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_the_search_finds_the_index(policy: Policy, name: str) -> None:
     assert policy.kernel.explain is not None
-    level_of, search = SEARCHES[policy.name]
-    search, explain = compiled(search, policy), compiled(policy.kernel.explain, policy)
+    level_of, by_blocks = SEARCHES[policy.name]
+    search, explain = compiled(by_blocks, policy), compiled(policy.kernel.explain, policy)
     scan = compiled(full_scan.index, policy)
     for t, s in states_to_check(policy, streams(LENGTH)[name]):
         found = search(policy.params, s, level_of(policy.params, t + 1, 1), 0, math.inf)

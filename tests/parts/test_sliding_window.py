@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotting.parts.sliding_window import log_reward, new_recent, recent_sum, slide, start_recent, strike_out
+from rotting.parts.sliding_window import add_recent, forget_recent, new_recent, recent_sum, slide_to, start_recent
 
 REWARDS = st.sampled_from([1e100, -3e99, 1e6, 0.1, 1 / 3, -1e-9])
 GAMES = st.lists(st.tuples(st.integers(0, 2), REWARDS, st.integers(1, 3)), max_size=40)  # arm, reward, rounds until the next
@@ -17,10 +17,10 @@ def test_sums_and_counts_are_those_of_the_window_alone(game: list[tuple[int, flo
     start_recent(s, tau)
     t, past = 1, []
     for arm, reward, rounds in game:
-        log_reward(s, t, arm, reward)
+        add_recent(s, t, arm, reward)
         past.append((t, arm, reward))
         t += rounds
-        slide(s, t)
+        slide_to(s, t)
         for i in range(3):
             window = [x for when, who, x in past if who == i and when >= t - tau]
             assert s.pulls[i] == len(window)
@@ -32,8 +32,8 @@ def test_small_rewards_are_exact_after_large_ones_left() -> None:
     s = new_recent(1, 20)
     start_recent(s, 2)
     for t, reward in enumerate([1e100, -3e99, 0.1, 0.2], 1):
-        log_reward(s, t, 0, reward)
-        slide(s, t + 1)
+        add_recent(s, t, 0, reward)
+        slide_to(s, t + 1)
     assert recent_sum(s, 0) == math.fsum([0.1, 0.2])
 
 
@@ -41,9 +41,9 @@ def test_a_log_that_is_full_when_it_is_turned_over_empties_to_nothing() -> None:
     s = new_recent(1, 3)
     start_recent(s, 3)
     for t in (1, 2, 3):
-        log_reward(s, t, 0, 0.5)
+        add_recent(s, t, 0, 0.5)
     for t, left in ((4, 1.5), (5, 1.0), (6, 0.5), (7, 0.0)):
-        slide(s, t)
+        slide_to(s, t)
         assert recent_sum(s, 0) == left
 
 
@@ -51,12 +51,12 @@ def test_a_forgotten_arm_takes_nothing_along_when_its_rewards_leave() -> None:
     s = new_recent(2, 20)
     start_recent(s, 3)
     for t, arm in enumerate([0, 1, 0], 1):
-        log_reward(s, t, arm, 1.0)
-    strike_out(s, 0)
+        add_recent(s, t, arm, 1.0)
+    forget_recent(s, 0)
     for arrays in (s.pulls, s.old_high, s.old_low, s.new_high, s.new_low):
         arrays[0] = 0  # what the library does with every array of arms
     for t in range(4, 8):
-        log_reward(s, t, 1, 0.5)
-        slide(s, t + 1)
+        add_recent(s, t, 1, 0.5)
+        slide_to(s, t + 1)
     assert s.pulls.tolist() == [0, 3]
     assert (recent_sum(s, 0), recent_sum(s, 1)) == (0.0, 1.5)

@@ -25,7 +25,7 @@ from rotting.policies.fewa import State as FilterState
 from rotting.policies.raw_kl_ucb import RAWKLUCB, Tangents
 from rotting.policies.raw_kl_ucb import level_at as kl_level_at
 from rotting.policies.raw_ucb import RAWUCB, level_at
-from rotting.policy import Kernel, Reason, defined
+from rotting.policy import Kernel, Reason, defined_policies
 
 
 def room_for(n_arms: int, rounds: int) -> int:
@@ -112,7 +112,7 @@ class RAWUCBByBlocks(RAWUCB):
 
 
 for _policy in (RAWUCBWithHistory, RAWKLUCBWithHistory, RAWUCBByBlocks):
-    del defined[_policy.name]  # for tests and benchmarks, not for users
+    del defined_policies[_policy.name]  # for tests and benchmarks, not for users
 
 
 def index(p: Any, s: Any, t: int, i: int) -> float:

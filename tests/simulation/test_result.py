@@ -781,7 +781,7 @@ def test_a_policy_that_is_not_imported_is_named_with_the_remedy(tmp_path: Path, 
     result = Result(**{**fields(), "policies": (UCB1, Own())})
     result.save(tmp_path / "result")
     assert Result.load(tmp_path / "result") == result
-    monkeypatch.delitem(policy.defined, "own-ucb")
+    monkeypatch.delitem(policy.defined_policies, "own-ucb")
     with pytest.raises(ValueError, match=r"got 'own-ucb' \(if it is your own, import the module that defines it\)"):
         Result.load(tmp_path / "result")
 

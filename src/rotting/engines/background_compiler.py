@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rotting.engines.compiler_process import DONE, FAILED, framed
 
@@ -166,12 +166,12 @@ def _start() -> subprocess.Popen[bytes]:
     )
 
 
-def _send(child: Any, work: bytes) -> bytes:
+def _send(child: subprocess.Popen[bytes], work: bytes) -> bytes:
     """Send a piece of work, and return the answer; an empty one if the child has ended."""
+    assert child.stdin is not None and child.stdout is not None, "`_start` opens both pipes"  # noqa: PT018
     child.stdin.write(framed(work))
     child.stdin.flush()
-    answer: bytes = child.stdout.read(1)
-    return answer
+    return child.stdout.read(1)
 
 
 def _end(child: subprocess.Popen[bytes] | None) -> None:
@@ -195,10 +195,6 @@ def cancel(job: Job) -> None:
     _background.cancel(job)
 
 
-def _stop() -> None:
-    _background.stop()
-
-
 def _after_fork_in_child() -> None:
     """Forget the thread and the child, which belong to the parent, and its jobs."""
     global _background, _lock  # noqa: PLW0603 (the process decides)
@@ -206,6 +202,6 @@ def _after_fork_in_child() -> None:
     _background = BackgroundCompiler()
 
 
-atexit.register(_stop)
+atexit.register(lambda: _background.stop())  # noqa: PLW0108 - a fork replaces `_background`
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -135,7 +134,7 @@ class ChunkStore:
         """Write a chunk under that name; warn about the first one that cannot be written."""
         self._written.add(key)
         body = io.BytesIO()
-        record: dict[str, Any] = chunk.record._asdict() if isinstance(chunk.record, RoundRecord) else {}
+        record = chunk.record._asdict() if isinstance(chunk.record, RoundRecord) else {}
         np.savez(
             body, regret=chunk.regret, pulls=chunk.pulls, seconds=np.float64(chunk.seconds), **chunk.origin._asdict(), **record
         )

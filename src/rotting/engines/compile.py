@@ -18,16 +18,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numba
 
 from rotting.engines.code_cache import compiling, mark_cached
 from rotting.engines.entry_points import EntryPoint, code_mark
 from rotting.engines.kernel_errors import compile_error, no_number
-from rotting.engines.numba_internals import cache_index, compiler_lock, entry_point, jit
+from rotting.engines.numba_internals import Compiled, cache_index, compiler_lock, jit, machine_code
 from rotting.errors import KernelError
-from rotting.kernels.binding import Rebuild, bound_functions, digest, plain_function, reached_functions, with_names
+from rotting.kernels.binding import Converter, KernelFunction, digest, plain_function, reached_functions, with_names
 from rotting.kernels.readable_errors import with_readable_errors
 from rotting.policy import Policy
 from rotting.problems.noise import Noise
@@ -40,7 +40,7 @@ class _CompileOptions(NamedTuple):
     checked: bool
 
 
-_compiled: dict[tuple[str, _CompileOptions, bool], Callable[..., Any]] = {}
+_compiled: dict[tuple[str, _CompileOptions, bool], Compiled] = {}
 _lock = threading.RLock()
 _numba_lock = compiler_lock()
 _FORK_SECONDS = 30.0  # a fork waits this long for a thread that compiles
@@ -69,13 +69,13 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 def indices_checked() -> bool | None:
     """Return whether NUMBA_BOUNDSCHECK turns all checks of indices on or off; None if it is not set."""
-    always: Any = getattr(numba.config, "BOUNDSCHECK", None)
+    always: object = getattr(numba.config, "BOUNDSCHECK", None)
     return None if always is None else bool(always)
 
 
 def compiled(
-    function: Callable[..., Any], policy: Policy | None = None, allocates: bool = False, checked: bool = False
-) -> Callable[..., Any]:
+    function: KernelFunction, policy: Policy | None = None, allocates: bool = False, checked: bool = False
+) -> Compiled:
     """Return `function`, and every plain function it reaches, compiled; the GIL is released while it runs.
 
     Under `NUMBA_DISABLE_JIT=1` the plain functions run instead. Every call looks up the types of its arguments, which can take
@@ -93,24 +93,24 @@ def compiled(
     always = indices_checked()
     options = _CompileOptions(allocates, checked if always is None else always)
     with _lock:
-        return _remember(plain, partial(_compiled_parts, plain, options), mark, options, entry=True)
+        return _compiled_once(plain, partial(_compiled_callees, plain, options), mark, options, entry=True)
 
 
-def _compiled_parts(function: FunctionType, options: _CompileOptions) -> dict[str, Any]:
+def _compiled_callees(function: FunctionType, options: _CompileOptions) -> dict[str, Compiled]:
     """Return the functions that `function` calls, compiled, by their global names."""
-    without_arrays = Rebuild(_compiler(options._replace(allocates=False)), {})
+    without_arrays = Converter(_compiler(options._replace(allocates=False)))
     marked = [each for each in reached_functions(function) if getattr(each, "allocates_nothing", False)]
-    inner = Rebuild(_compiler(options), {each: without_arrays(each) for each in marked})
-    return {name: inner(part) for name, part in bound_functions(function).items()}
+    inner = Converter(_compiler(options), converted={each: without_arrays(each) for each in marked})
+    return inner.callees(function)
 
 
-def compiled_for(entry: EntryPoint) -> Callable[..., Any]:
+def compiled_for(entry: EntryPoint) -> KernelFunction:
     """Return a function compiled for arguments of the types of the entry point's example, and for no others.
 
     Calls go straight to the machine code, which does not check the types of its arguments: the caller must keep to these. An
     error in the `draw` of a noise names the noise, not the policy.
     """
-    general: Any = compiled(entry.function, entry.policy, entry.allocates, entry.checked)
+    general = compiled(entry.function, entry.policy, entry.allocates, entry.checked)
     if isinstance(general, FunctionType):  # nothing is compiled
         return general
     types = tuple(map(numba.typeof, entry.example))
@@ -125,13 +125,15 @@ def compiled_for(entry: EntryPoint) -> Callable[..., Any]:
     except Exception as error:  # noqa: BLE001 (Numba may raise anything at code that it does not support)
         of_noise = None if entry.noise is None else draw_error(entry.noise)
         raise of_noise or compile_error(entry.function, entry.policy, error) from None  # Numba's own message is the context
-    return entry_point(general, types)
+    return machine_code(general, types)
 
 
 def draw_error(noise: Noise) -> KernelError | None:
     """Return the error of a `draw` that does not compile or returns no number; None if it is right."""
-    made: Any = compiled(noise.draw)
-    types: Any = (numba.float64, numba.typeof(noise.scale), *[numba.int64] * 4)
+    made = compiled(noise.draw)
+    if isinstance(made, FunctionType):  # nothing is compiled
+        return None
+    types: tuple[numba.types.Type, ...] = (numba.float64, numba.typeof(noise.scale), *[numba.int64] * 4)
     try:
         made.compile(types)
     except Exception as error:  # noqa: BLE001 (as above)
@@ -140,20 +142,20 @@ def draw_error(noise: Noise) -> KernelError | None:
     return None if isinstance(returned, numba.types.Number | numba.types.Boolean) else no_number(noise, str(returned))
 
 
-def guarded_for(entry: EntryPoint) -> Callable[..., Any]:
+def guarded_for(entry: EntryPoint) -> KernelFunction:
     """Return what `compiled_for` returns, with checked indices and readable errors if the code is not the library's own."""
     if entry.is_library_code:
         return compiled_for(entry)
     return with_readable_errors(entry.policy, entry.function, compiled_for(entry._replace(checked=True)))
 
 
-def _compiler(options: _CompileOptions) -> Callable[[FunctionType, dict[str, Any]], Any]:
-    return lambda function, parts: _remember(function, lambda: parts, digest(function), options, entry=False)
+def _compiler(options: _CompileOptions) -> Callable[[FunctionType, dict[str, Compiled]], Compiled]:
+    return lambda function, parts: _compiled_once(function, lambda: parts, digest(function), options, entry=False)
 
 
-def _remember(
-    function: FunctionType, parts: Callable[[], dict[str, Any]], mark: str, options: _CompileOptions, entry: bool
-) -> Callable[..., Any]:
+def _compiled_once(
+    function: FunctionType, parts: Callable[[], dict[str, Compiled]], mark: str, options: _CompileOptions, entry: bool
+) -> Compiled:
     key = (f"{function.__module__}.{function.__qualname__}.{mark}", options, entry)
     if key not in _compiled:
         linked = with_names(function, parts())

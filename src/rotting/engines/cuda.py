@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rotting.common.arrays import Floats, Ints
+from rotting.common.arrays import AnyArray, Floats, Ints
 from rotting.common.progress import Progress
-from rotting.engines.cuda_device import ELSEWHERE, Device
-from rotting.engines.cuda_game import Boards, arrays_of, link_thread, runs_axis
+from rotting.engines.cuda_device import ELSEWHERE, CudaKernel, Device
+from rotting.engines.cuda_game import Boards, link_thread, runs_axis
 from rotting.engines.game import new_board
 from rotting.engines.task import Chunk, Game, Origin, Task, take
-from rotting.engines.threads import try_out
+from rotting.engines.threads import play_checked_runs
 from rotting.errors import EngineError
 from rotting.kernels.nested_state import flatten, new_state, unflatten
 from rotting.policy import small_capacity
@@ -62,7 +62,7 @@ class Cuda:
     def _play_game(self, tasks: list[Task], running: "_RunningBatches", bar: Progress) -> Iterator[tuple[Task, Chunk]]:
         game = tasks[0].game
         check_supported(game.setting.unsupported_feature)
-        try_out(game, tasks[-1].end - 1, bar)
+        play_checked_runs(game, tasks[-1].end - 1, bar)
         shared = _SharedByRuns(self._device, game)
         waiting = deque(tasks)
         while waiting:
@@ -95,15 +95,16 @@ class _SharedByRuns:
         kernel, setting = game.policy.kernel, game.setting
         self.capacity = setting.horizon if kernel.enlarge is None else small_capacity(setting.n_arms, setting.horizon)
         self.state = new_state(game.policy, setting.n_arms, self.capacity)
-        self.board = arrays_of(new_board(Means(*setting.means), np.zeros(setting.n_arms, np.int64)))
+        board = new_board(Means(*setting.means), np.zeros(setting.n_arms, np.int64))
+        self.board = Boards._make(board[: len(Boards._fields)])
         stream = device.stream()
         self.means = Means(*(device.put(each, stream) for each in setting.means))
         self.scale = device.put(scale, stream) if isinstance(scale := setting.noise.scale, np.ndarray) else scale
         lists = np.arange(setting.n_arms), setting.checkpoints, setting.optimum
-        self.rest = tuple(device.put(each, stream) for each in lists)
+        self.arms, self.checkpoints, self.optimum = (device.put(each, stream) for each in lists)
         self.signal = device.put(np.zeros(1, np.int64), stream)
         self.ready = device.mark(stream)
-        self._kernel: Any = None
+        self._kernel: CudaKernel | None = None
         self.axes = [runs_axis(each) for each in flatten(self.state).values()]  # these stay when the arrays are enlarged
         self.bytes_per_run = self.bytes_with(self.state)
         arrays = len(self.axes) + len(self.board) + 2
@@ -114,7 +115,7 @@ class _SharedByRuns:
         """Whether the kernel is compiled."""
         return self._kernel is not None
 
-    def bytes_with(self, state: Any) -> int:
+    def bytes_with(self, state: NamedTuple) -> int:
         """Return the memory that a run with such a state needs."""
         own = [*flatten(state).values(), *self.board]
         return int(sum(each.nbytes for each in own) + 8 * (1 + self.setting.checkpoints.size))
@@ -131,7 +132,7 @@ class _SharedByRuns:
             f"got {free:.3g} GB; {ELSEWHERE}"
         )
 
-    def kernel(self, arguments: tuple[Any, ...]) -> Any:
+    def kernel(self, arguments: tuple[object, ...]) -> CudaKernel:
         """Return the kernel, compiled for arguments like these."""
         if self._kernel is None:
             policy, noise = self.game.policy, self.setting.noise
@@ -147,12 +148,12 @@ class _Waiting(NamedTuple):
     bytes_per_run: int
     rows: Ints
     state: Any
-    board: list[Any]
+    board: list[AnyArray]
     runs: Ints
     regret: Floats
 
 
-def _cut(array: Any, axis: int, part: slice) -> Any:
+def _cut(array: AnyArray, axis: int, part: slice) -> AnyArray:
     """Return some runs of an array that has the runs on axis 0 or -1."""
     return array[part] if axis == 0 else array[..., part]
 
@@ -178,11 +179,12 @@ class _Batch:
             time.sleep(_WAIT)
         self._launch()
 
-    def _put(self, state: Any, board: Any) -> None:
+    def _put(self, state: NamedTuple, board: Boards) -> None:
         """Give each run a copy of the state and the board."""
         n, device, stream = self._rows.size, self._device, self._stream
         arrays, axes = flatten(state).values(), self._shared.axes
-        self._state = unflatten(state, (device.spread(each, n, axis, stream) for each, axis in zip(arrays, axes, strict=True)))
+        spread = (device.spread(each, n, axis, stream) for each, axis in zip(arrays, axes, strict=True))
+        self._state: Any = unflatten(state, spread)
         self._board = Boards(*(device.spread(each, n, runs_axis(each), stream) for each in board))
         self._on_device = (
             device.put(self._runs, stream),
@@ -193,9 +195,10 @@ class _Batch:
         shared, setting = self._shared, self._shared.setting
         self._last = min(setting.horizon, self._last + self._rounds)
         runs, regret = self._on_device
-        first = shared.game.policy.params, self._state, self._board, shared.means, shared.scale
+        game = shared.game.policy.params, self._state, self._board, shared.means, shared.scale
         keys = setting.noise_key, setting.policy_key, runs
-        arguments = (*first, *keys, *shared.rest, regret, self._last, shared.signal)
+        lists = shared.arms, shared.checkpoints, shared.optimum
+        arguments = (*game, *keys, *lists, regret, self._last, shared.signal)
         self._device.launch(shared.kernel(arguments), self._rows.size, self._stream, *arguments)
         self.has_finished = self._device.mark(self._stream)
         self._began = time.monotonic()
@@ -213,7 +216,7 @@ class _Batch:
         if left.size > 0:
             self._enlarge(left)
         elif not self._waiting:
-            self._device.done([*flatten(self._state).values(), *self._board, self._on_device[1]])
+            self._device.take_back([*flatten(self._state).values(), *self._board, self._on_device[1]])
             return False
         self._resume()
         self._last = horizon - self._rounds  # so that the next launch plays every run to its end

@@ -4,7 +4,6 @@ Compiled code must give the numbers of the CPU, bit for bit. Sums, products, quo
 that follows IEEE 754. A product and a sum that are fused into one operation do not, so the compiler is told not to fuse them.
 """
 
-import hashlib
 import importlib
 import os
 import threading
@@ -12,15 +11,17 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, nullcontext
 from importlib.util import find_spec
-from typing import Any
+from types import FunctionType
+from typing import Any, Protocol
 
 import numba
 import numpy as np
 from numba.core.errors import NumbaError
-from numpy.typing import NDArray
 
+from rotting.common.arrays import AnyArray
 from rotting.engines.compile import draw_error
 from rotting.engines.cuda_game import thread_number
+from rotting.engines.entry_points import code_mark
 from rotting.engines.kernel_errors import cause, compile_error, names_line_of
 from rotting.engines.numba_internals import (
     cuda_type,
@@ -29,26 +30,40 @@ from rotting.engines.numba_internals import (
     warn_uncached,
 )
 from rotting.errors import EngineError, MissingExtraError
-from rotting.kernels.binding import Rebuild, bound_functions, digest, plain_function, reached_functions, with_names
-from rotting.kernels.readable_errors import is_library_module
+from rotting.kernels.binding import Converter, KernelFunction, plain_function, with_names
+from rotting.kernels.readable_errors import is_library_code
 from rotting.policy import Policy
+from rotting.problems.noise import Noise
 
-cuda: Any = importlib.import_module("numba.cuda")  # by its name, under which the simulator replaces it
-config: Any = numba.config
+cuda = importlib.import_module("numba.cuda")  # by its name, under which the simulator replaces it
 ELSEWHERE = "engine='threads' plays on the CPU"
 _INSTALL = "pip install 'rotting[cuda]', or 'rotting[cuda12]' for CUDA 12"
 _THREADS = 64  # per block
 _BLOCKS = 8192  # at most, of the kernel that fills an array
 _QUEUES = 32  # launches that may run at the same time
 _OLDEST = (12, 0)  # the oldest version of CUDA that the driver may support
-_OPTIONS: dict[str, Any] = {"lto": False}  # with link-time optimisation, the linker would fuse operations
+_OPTIONS = {"lto": False}  # with link-time optimisation, the linker would fuse operations
 _lock = threading.RLock()
-_kernels: dict[str, Any] = {}
+_kernels: dict[str, "CudaKernel"] = {}
+
+
+class Stream(Protocol):
+    """What the library uses of a stream: launches on one stream follow each other."""
+
+    def synchronize(self) -> object:
+        """Wait until everything that was launched on the stream has finished."""
+
+
+class CudaKernel(Protocol):
+    """What the library uses of a compiled kernel."""
+
+    def __getitem__(self, launch: tuple[int, int, Stream], /) -> Callable[..., None]:
+        """Return the kernel for this number of blocks and of threads per block, on this stream."""
 
 
 def simulated() -> bool:
     """Return whether Numba's CUDA simulator is on, which runs on the CPU without compiling."""
-    return bool(config.ENABLE_CUDASIM)
+    return bool(getattr(numba.config, "ENABLE_CUDASIM", False))
 
 
 def why_no_gpu() -> Exception | None:
@@ -87,7 +102,7 @@ class Device:
                 f"engine='cuda' needs some memory of the GPU, which other programs may hold, got {error}; {ELSEWHERE}"
             ) from error
         self._held = ExitStack()
-        self._spare: dict[tuple[Any, ...], list[Any]] = {}
+        self._spare: dict[tuple[tuple[int, ...], str], list[Any]] = {}
 
     def hold(self) -> None:
         """Free nothing until `release`."""
@@ -107,8 +122,8 @@ class Device:
         self.release()
         self.hold()
 
-    def done(self, arrays: Iterable[Any]) -> None:
-        """Take back arrays of `spread`, to be reused."""
+    def take_back(self, arrays: Iterable[Any]) -> None:
+        """Let `spread` reuse these arrays, which it returned."""
         for array in arrays:
             self._spare.setdefault((array.shape, array.dtype.str), []).append(array)
 
@@ -116,18 +131,18 @@ class Device:
         """Return the free memory in bytes."""
         return float(cuda.current_context().get_memory_info()[0])
 
-    def put(self, array: NDArray[Any], stream: Any) -> Any:
+    def put(self, array: AnyArray, stream: Stream) -> Any:
         """Return a copy of an array on the device, without waiting for other streams."""
         return cuda.to_device(np.ascontiguousarray(array), stream=stream)
 
-    def get(self, array: Any, stream: Any) -> NDArray[Any]:
+    def get(self, array: Any, stream: Stream) -> AnyArray:
         """Return a copy of an array of the device, without waiting for other streams."""
-        copy: NDArray[Any] = array.copy_to_host(stream=stream)
+        copy: AnyArray = array.copy_to_host(stream=stream)
         if not simulated():
             stream.synchronize()
         return copy
 
-    def spread(self, array: NDArray[Any], runs: int, axis: int, stream: Any) -> Any:
+    def spread(self, array: AnyArray, runs: int, axis: int, stream: Stream) -> Any:
         """Return an array on the device that holds a copy of `array` for each run, with the runs on axis 0 or -1."""
         shape = (*array.shape, runs) if axis == -1 else (runs, *array.shape)
         if simulated():
@@ -145,17 +160,18 @@ class Device:
                 raise _setup_error(error) from error
         return made
 
-    def _fill(self) -> Any:
+    def _fill(self) -> CudaKernel:
         with _lock:
             if "fill" not in _kernels:
                 _kernels["fill"] = cuda.jit(_fill)
             return _kernels["fill"]
 
-    def stream(self) -> Any:
+    def stream(self) -> Stream:
         """Return a new stream, whose launches run beside those of others."""
-        return cuda.stream()
+        made: Stream = cuda.stream()
+        return made
 
-    def mark(self, stream: Any) -> Callable[[], bool]:
+    def mark(self, stream: Stream) -> Callable[[], bool]:
         """Return a function that returns whether everything launched on the stream so far has finished."""
         if simulated():  # a launch returns when it has finished
             return lambda: True
@@ -163,12 +179,12 @@ class Device:
         event.record(stream)
         return lambda: bool(event.query())
 
-    def launch(self, kernel: Any, runs: int, stream: Any, *arguments: Any) -> None:
+    def launch(self, kernel: CudaKernel, runs: int, stream: Stream, *arguments: object) -> None:
         """Run a kernel with one thread for each run."""
         threads = runs if simulated() else _THREADS
         _configured(kernel, -(-runs // threads), threads, stream)(*arguments)
 
-    def kernel(self, function: Callable[..., None], policy: Policy, noise: Any, arguments: tuple[Any, ...]) -> Any:
+    def kernel(self, function: Callable[..., None], policy: Policy, noise: Noise, arguments: tuple[object, ...]) -> CudaKernel:
         """Return `function` compiled for arguments like these.
 
         Args:
@@ -178,27 +194,25 @@ class Device:
             arguments: the arguments of a launch.
         """
         plain = plain_function("function", function)
-        kinds = [f"{kind.__module__}.{kind.__qualname__}{getattr(kind, '_fields', '')}" for kind in _classes(arguments)]
-        others = sorted({each.__module__ for each in reached_functions(plain) if not is_library_module(each.__module__)})
-        mark = hashlib.sha256("|".join([digest(plain), *kinds, *others]).encode()).hexdigest()[:16]
+        mark = code_mark(plain, policy)
         with _lock:
             if mark not in _kernels:
                 try:
-                    _kernels[mark] = self._compiled(plain, mark, arguments, own=not others)
+                    _kernels[mark] = self._compiled(plain, mark, arguments, own=is_library_code(plain))
                 except Exception as error:
                     if not isinstance(error, NumbaError) and not names_line_of(plain, error):
                         raise _setup_error(error) from error
                     raise draw_error(noise) or compile_error(plain, policy, error) from error
             return _kernels[mark]
 
-    def _compiled(self, plain: Any, mark: str, arguments: tuple[Any, ...], own: bool) -> Any:
-        grid = cuda.jit(device=True)(_number)
+    def _compiled(self, plain: FunctionType, mark: str, arguments: tuple[object, ...], own: bool) -> Any:
+        grid: KernelFunction = cuda.jit(device=True)(_number)
         if simulated():
-            inner = Rebuild(with_names, {thread_number: grid})
-            return cuda.jit(with_names(plain, {name: inner(part) for name, part in bound_functions(plain).items()}))
+            inner = Converter(with_names, converted={thread_number: grid})
+            return cuda.jit(with_names(plain, inner.callees(plain)))
         make = cuda.jit(device=True, forceinline=True)
-        inner = Rebuild(lambda function, parts: make(with_names(function, parts)), {thread_number: grid})
-        linked = with_names(plain, {name: inner(part) for name, part in bound_functions(plain).items()})
+        inner = Converter(lambda function, parts: make(with_names(function, parts)), converted={thread_number: grid})
+        linked = with_names(plain, inner.callees(plain))
         linked.__name__ = linked.__qualname__ = f"{plain.__name__}_{mark}_unfused"  # the name is the key of Numba's cache
         made = cuda.jit(**_OPTIONS)(linked)
         try:
@@ -220,26 +234,17 @@ def _setup_error(error: Exception) -> EngineError:
     )
 
 
-def _configured(kernel: Any, blocks: int, threads: int, stream: Any) -> Any:
+def _configured(kernel: CudaKernel, blocks: int, threads: int, stream: Stream) -> Callable[..., None]:
     """Return a kernel for this many blocks and threads; few are fine, since other launches run at the same time."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*under-utilization")
         return kernel[blocks, threads, stream]
 
 
-def _number() -> Any:
+def _number() -> object:
     return cuda.grid(1)
 
 
-def _fill(out: Any, values: Any, times: int) -> None:
+def _fill(out: AnyArray, values: AnyArray, times: int) -> None:
     for k in range(cuda.grid(1), out.size, cuda.gridsize(1)):
         out[k] = values[k // times % values.size]
-
-
-def _classes(arguments: tuple[Any, ...]) -> list[Any]:
-    """Return the classes of all tuples among the arguments, nested ones included."""
-    found: list[Any] = []
-    for argument in arguments:
-        if isinstance(argument, tuple):
-            found += [type(argument), *_classes(tuple(argument))]
-    return found

@@ -9,14 +9,12 @@ next value of a thread is near the last. `play_one` gives a thread its part of t
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
-
-from rotting.common.arrays import Floats, Ints
-from rotting.engines.game import Board, is_full, play, policy_parts, report_rounds
-from rotting.kernels.binding import NO_BINDINGS, Bindings, bind, slot
+from rotting.common.arrays import AnyArray, Floats, Ints
+from rotting.engines.game import is_full, play, policy_parts, report_rounds
+from rotting.kernels.binding import Bindings, KernelFunction, bind, slot
 from rotting.kernels.nested_state import is_nested
 from rotting.kernels.random_numbers import subkey
-from rotting.policy import Policy
+from rotting.policy import Params, Policy
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import Noise
 
@@ -24,7 +22,7 @@ _SMALL = 64  # the size up to which an array counts as small
 
 
 class Boards(NamedTuple):
-    """The arrays of a `Board`, or of many boards; a GPU plays no games that need its other fields."""
+    """The first fields of a `Board`, its arrays, or those of many boards; a GPU plays no games that need the other fields."""
 
     pulls: Ints
     round_piece: Ints
@@ -33,19 +31,14 @@ class Boards(NamedTuple):
     collected: Floats
 
 
-def arrays_of(board: Board) -> Boards:
-    """Return the arrays of one board."""
-    return Boards(board.pulls, board.round_piece, board.pull_piece, board.passed, board.collected)
-
-
 @slot
-def state_of(s: Any, r: int) -> Any:
+def state_of(states: object, r: int) -> object:
     """Slot: returns the r-th run's part of the states."""
     raise NotImplementedError
 
 
 @slot
-def board_of(s: Any, r: int) -> Any:
+def board_of(boards: Boards, r: int) -> Any:
     """Slot: returns the r-th run's part of the boards."""
     raise NotImplementedError
 
@@ -61,9 +54,9 @@ def never_cancelled(signal: Ints, rounds: int) -> bool:
 
 
 def play_one(
-    p: Any,
-    states: Any,
-    boards: Any,
+    p: Params,
+    states: object,
+    boards: Boards,
     m: Means,
     scale: float,
     noise_key: int,
@@ -86,12 +79,12 @@ def play_one(
             play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], last, signal)
 
 
-def runs_axis(array: NDArray[Any]) -> int:
+def runs_axis(array: AnyArray) -> int:
     """Return the axis of the runs, 0 or -1, in the arrays that hold one such array for each run."""
     return -1 if array.size <= _SMALL else 0
 
 
-def part_of(name: str, tree: Any) -> Callable[[Any, int], Any]:
+def run_selector(name: str, tree: NamedTuple) -> KernelFunction:
     """Return a function of that name, which returns the r-th run's part of a state or a board of many runs.
 
     Compiled code cannot loop over the fields of a NamedTuple, so the function is generated as source code.
@@ -100,7 +93,7 @@ def part_of(name: str, tree: Any) -> Callable[[Any, int], Any]:
         name: the name of the function.
         tree: the state or the board of one run.
     """
-    kinds: dict[str, Any] = {}
+    kinds: dict[str, type] = {}
 
     def written(part: Any, path: str) -> str:
         if not is_nested(part):
@@ -112,11 +105,11 @@ def part_of(name: str, tree: Any) -> Callable[[Any, int], Any]:
     scope: dict[str, Any] = {"__name__": __name__}
     exec(f"def {name}(s, r):\n    return {written(tree, 's')}\n", scope)  # noqa: S102 - made of names of fields
     scope.update(kinds)
-    function: Callable[[Any, int], Any] = scope[name]
+    function: KernelFunction = scope[name]
     return function
 
 
-def link_thread(policy: Policy, noise: Noise, state: Any, board: Boards, more: Bindings = NO_BINDINGS) -> Callable[..., None]:
+def link_thread(policy: Policy, noise: Noise, state: NamedTuple, board: Boards, more: Bindings) -> Callable[..., None]:
     """Return `play_one` bound to this policy and this noise, and to states and boards like these: a plain function.
 
     Args:
@@ -126,5 +119,9 @@ def link_thread(policy: Policy, noise: Noise, state: Any, board: Boards, more: B
         board: the board of a run.
         more: other functions to replace, such as those that give the means.
     """
-    of_thread = {state_of: part_of("state_of", state), board_of: part_of("board_of", board), report_rounds: never_cancelled}
+    of_thread = {
+        state_of: run_selector("state_of", state),
+        board_of: run_selector("board_of", board),
+        report_rounds: never_cancelled,
+    }
     return bind(play_one, {**policy_parts(policy, noise), **of_thread, **more})

@@ -17,7 +17,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 from rotting.common.progress import Part, Progress
 from rotting.common.version import __version__
@@ -84,13 +83,13 @@ def connect(
         raise EngineError(f"scheduler must answer{within}, got {address!r}: {_first_line(error)}") from error
 
 
-def _client_of_this_machine(workers: int | None) -> Any:
+def _client_of_this_machine(workers: int | None) -> distributed.Client:
     """Start workers on this machine, and return their client."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):  # while a new process imports its parent's script
         raise EngineError(f"engine='dask' must not start workers in a worker: {_GUARD}")
     try:
         with dask.config.set(_QUIET_CONFIG):
-            client: Any = distributed.Client(n_workers=workers, threads_per_worker=1, dashboard_address=":0")
+            client = distributed.Client(n_workers=workers, threads_per_worker=1, dashboard_address=":0")
     except RuntimeError as error:
         raise EngineError(f"engine='dask' must be able to start workers, got {_first_line(error)}: {_GUARD}") from error
     client.register_plugin(IgnoreSigint())
@@ -100,7 +99,7 @@ def _client_of_this_machine(workers: int | None) -> Any:
 class IgnoreSigint(distributed.WorkerPlugin):
     """Makes a worker ignore Ctrl-C, which a terminal sends to all processes: the client stops the workers."""
 
-    def setup(self, worker: Any) -> None:
+    def setup(self, worker: distributed.Worker) -> None:
         """Ignore SIGINT in the process of the worker."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -114,7 +113,7 @@ class Dask:
         compile: when the workers compile, as for `simulate`.
     """
 
-    def __init__(self, client: Any, closes_client: bool = False, compile: CompileMode = "auto") -> None:
+    def __init__(self, client: distributed.Client, closes_client: bool = False, compile: CompileMode = "auto") -> None:
         if client.asynchronous:
             raise InvalidValueError("engine", "be a client that is not asynchronous", client)
         if client.status not in ("running", "connecting"):
@@ -186,7 +185,7 @@ def _version() -> str:
     return __version__
 
 
-def about(dask_worker: Any = None) -> tuple[str, list[str]]:
+def about(dask_worker: distributed.Worker) -> tuple[str, list[str]]:
     """Return the version of this library on a worker, and the worker's resources."""
     return __version__, list(dask_worker.state.total_resources)
 
@@ -214,27 +213,27 @@ def receive(game: Game) -> Game:
     return game
 
 
-def play_on_worker(game: Game, code: str, parts: RunRanges, on_gpu: bool, compile: CompileMode) -> Played:
+def play_on_worker(game: Game, code_digest: str, parts: RunRanges, on_gpu: bool, compile: CompileMode) -> Played:
     """Play some runs, on a worker.
 
     Args:
         game: what to play.
-        code: the digest of the game's code on the client.
+        code_digest: that of the game's code on the client.
         parts: the runs to play.
         on_gpu: whether to use the GPU.
         compile: when to compile.
     """
-    if game.code != code:  # `game.code` is the digest of the worker's own code
+    if game.code_digest != code_digest:  # the first is that of the worker's own code
         raise EngineError(
-            f"workers must have the code of {game.policy!r} that the client has, of digest {code}, got {game.code}: "
-            f"install the same version everywhere, and restart the workers"
+            f"workers must have the code of {game.policy!r} that the client has, of digest {code_digest}, "
+            f"got {game.code_digest}: install the same version everywhere, and restart the workers"
         )
     waiting = deque(Task(game, first_run, runs) for first_run, runs in parts)
-    engine: Any = Threads(1, compile)
+    play = Threads(1, compile).play
     if on_gpu:
         from rotting.engines.cuda import Cuda  # noqa: PLC0415 - an extra
 
-        engine = Cuda()
+        play = Cuda().play
     played: list[tuple[int, Chunk]] = []
     runs, seconds = 0, 0.0
     more: float = math.inf if on_gpu else _FIRST_ROUNDS // game.setting.horizon
@@ -243,7 +242,7 @@ def play_on_worker(game: Game, code: str, parts: RunRanges, on_gpu: bool, compil
         check, began = _CancelCheck(), time.monotonic()
         check.part = Part(size=sum(task.rounds for task in batch))
         try:
-            found = list(engine.play(batch, check))
+            found = list(play(batch, check))
         except _CancelledError:
             waiting.extendleft(reversed(batch))
             break
@@ -264,14 +263,14 @@ class _CancelCheck(Progress):
 
     def __init__(self) -> None:
         super().__init__(1, show=False)
-        self._tasks: Any = None
+        self._worker: distributed.Worker | None = None
         with suppress(ValueError):  # raised outside a worker
-            worker = distributed.get_worker()
-            self._tasks, self._key = worker.state.tasks, worker.get_current_task()
+            self._worker = distributed.get_worker()
+            self._key = self._worker.get_current_task()
 
     def advance(self, amount: int = 1) -> None:
         """Raise `_CancelledError` if the future is no longer active."""
-        if self._tasks is not None and getattr(self._tasks.get(self._key), "state", "") not in _ACTIVE:
+        if self._worker is not None and getattr(self._worker.state.tasks.get(self._key), "state", "") not in _ACTIVE:
             raise _CancelledError
 
 
@@ -279,7 +278,7 @@ class _CancelCheck(Progress):
 class _Submitted:
     """A future, and what it plays."""
 
-    future: Any
+    future: "distributed.Future[Played]"
     games: list[Game]  # more than one, if the same runs were requested twice
     on_gpu: bool
     returned: int  # how often workers have returned some of these runs unplayed
@@ -288,13 +287,13 @@ class _Submitted:
 class _PendingFutures:
     """The futures that are not finished."""
 
-    def __init__(self, client: Any, bar: Progress, compile: CompileMode) -> None:
+    def __init__(self, client: distributed.Client, bar: Progress, compile: CompileMode) -> None:
         self._compile = compile
         self.rounds = 0  # of all futures that were submitted
         self._client = client
         self._bar = bar
         self._submitted: dict[str, _Submitted] = {}  # by the key of the future
-        self._games: dict[str, Any] = {}  # futures of the games themselves, by digest
+        self._games: dict[str, distributed.Future[Game]] = {}  # futures of the games themselves, by digest
         self._done = distributed.as_completed(loop=client.loop)
 
     def submit(self, game: Game, parts: RunRanges, on_gpu: bool, returned: int = 0) -> None:
@@ -311,7 +310,7 @@ class _PendingFutures:
             future = self._client.submit(
                 play_on_worker,
                 self._games[game.digest],
-                game.code,
+                game.code_digest,
                 parts,
                 on_gpu,
                 self._compile,
@@ -338,7 +337,7 @@ class _PendingFutures:
             used = {game.digest for each in (done, *self._submitted.values()) for game in each.games}
             self._games = {digest: sent for digest, sent in self._games.items() if digest in used}
 
-    def _result(self, future: Any) -> Played:
+    def _result(self, future: "distributed.Future[Played]") -> Played:
         try:
             played: Played = future.result()
         except distributed.KilledWorker as error:

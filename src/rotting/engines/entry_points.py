@@ -6,7 +6,6 @@ Importing Numba takes longer than playing a small game. Whether machine code exi
 import hashlib
 import os
 import sys
-from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rotting.common.machine import this_machine
-from rotting.kernels.binding import digest, plain_function, reached_functions
+from rotting.kernels.binding import KernelFunction, digest, plain_function, reached_functions
 from rotting.kernels.nested_state import classes, new_state
 from rotting.kernels.readable_errors import is_library_code, is_library_module, naming_owner, with_readable_errors
 from rotting.policy import Policy
@@ -28,9 +27,9 @@ class EntryPoint(NamedTuple):
     Machine code for it does not check the types of its arguments.
     """
 
-    function: Callable[..., Any]
+    function: KernelFunction
     policy: Policy | None  # the policy whose parameters and state it is called with
-    example: tuple[Any, ...]  # the arguments of a call
+    example: tuple[object, ...]  # the arguments of a call
     allocates: bool = False  # whether it may create arrays, except in functions marked `@allocates_nothing`
     checked: bool = False  # whether an index out of bounds raises IndexError
     noise: Noise | None = None  # the noise whose `draw` it calls
@@ -44,13 +43,12 @@ class EntryPoint(NamedTuple):
     @property
     def key(self) -> str:
         """A digest of its code, of the types of its arguments and of everything else that decides its machine code."""
-        code: Any = self.function.__code__
         kinds = tuple(map(_kind, self.example))
         parts = self.function.__qualname__, code_mark(self.function, self.policy), self.allocates, self.checked, kinds
-        return hashlib.sha256(repr((parts, _stamp(code.co_filename), _toolchain())).encode()).hexdigest()
+        return hashlib.sha256(repr((parts, _stamp(self.function.__code__.co_filename), _toolchain())).encode()).hexdigest()
 
 
-def code_mark(function: Callable[..., Any], policy: Policy | None) -> str:
+def code_mark(function: KernelFunction, policy: Policy | None) -> str:
     """Return a digest of the code of a function, and of the modules and types that Numba reads with its machine code."""
     with naming_owner(policy):
         plain = plain_function("function", function)
@@ -62,7 +60,7 @@ def code_mark(function: Callable[..., Any], policy: Policy | None) -> str:
     return hashlib.sha256("|".join([mark, *names]).encode()).hexdigest()[:16] if names else mark
 
 
-def interpreted(entry: EntryPoint) -> Callable[..., Any]:
+def interpreted(entry: EntryPoint) -> KernelFunction:
     """Return the plain function, with readable errors if it is not the library's own; what cannot be compiled is refused."""
     own = entry.is_library_code
     with naming_owner(entry.policy):
@@ -70,7 +68,7 @@ def interpreted(entry: EntryPoint) -> Callable[..., Any]:
     return entry.function if own else with_readable_errors(entry.policy, entry.function, entry.function)
 
 
-def _kind(value: Any) -> Any:
+def _kind(value: object) -> object:
     """Return what decides the type that Numba gives a value."""
     if isinstance(value, np.ndarray):
         layout = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else "A"
@@ -90,7 +88,7 @@ def _stamp(file: str) -> tuple[str, int, int]:
 
 
 @cache
-def _toolchain() -> tuple[Any, ...]:
+def _toolchain() -> tuple[object, ...]:
     """Return the versions, the processor and the settings that decide the machine code."""
     settings = sorted((name, value) for name, value in os.environ.items() if name.startswith(("NUMBA_", "ROTTING_PLAIN")))
     return version("numba"), version("llvmlite"), sys.version, sys.implementation.cache_tag, this_machine(), settings

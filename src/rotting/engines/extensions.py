@@ -6,7 +6,7 @@ write to `GameMemory`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,11 +21,11 @@ from rotting.engines.game import (
     memory_of_run,
     observe,
 )
-from rotting.kernels.binding import slot
+from rotting.kernels.binding import KernelFunction, slot
 from rotting.kernels.nested_state import new_state
 from rotting.kernels.policy_slots import update
 from rotting.kernels.random_numbers import reward_uniform
-from rotting.policy import Policy
+from rotting.policy import Params, Policy
 from rotting.problems.delays import Delay
 from rotting.problems.mean_table import Means, mean_at, seek
 
@@ -67,7 +67,7 @@ class GameMemory(NamedTuple):
     propensities: Floats  # [T + 1] by pull
 
 
-def new_memory(m: Any, n_arms: int, horizon: int) -> Any:
+def new_memory(m: ExtendedMeans, n_arms: int, horizon: int) -> GameMemory:
     """Return the memory of a new game. Rewards need room only if they are delayed."""
     rounds = horizon + 1 if m.delay.size > 0 else 0
     return GameMemory(
@@ -98,7 +98,7 @@ def mean_of_present_arm(m: Any, b: Board, i: int, t: int) -> float:
     return mean_at(m, i, b.round_piece[i], b.pull_piece[i])
 
 
-def count_and_remember(m: Any, b: Board, i: int, t: int) -> None:
+def count_and_remember(m: ExtendedMeans, b: Board, i: int, t: int) -> None:
     """Count a pull, and remember its round for an arm that recovers."""
     b.pulls[i] += 1
     b.memory.last_pull[i] = t
@@ -106,11 +106,11 @@ def count_and_remember(m: Any, b: Board, i: int, t: int) -> None:
         b.pull_piece[i] = m.pull_first[i]
 
 
-def admit_to_choice(p: Any, s: Any, arms: Ints) -> None:
+def admit_to_choice(p: Params, s: object, arms: Ints) -> None:
     """Do nothing for a policy without `admit`: its state is ready for any arms."""
 
 
-def list_present(p: Any, s: Any, b: Board, m: Any, t: int, arms: Ints) -> int:
+def list_present(p: Params, s: object, b: Board, m: ExtendedMeans, t: int, arms: Ints) -> int:
     """Make `arms` begin with those that are present at round t, and return their number.
 
     They are listed only in rounds in which an arm comes or has left; every other round finds them as they are.
@@ -137,7 +137,7 @@ def mean_formula(i: int, t: int, n: int) -> float:
     raise NotImplementedError
 
 
-def mean_by_formula(m: Any, b: Board, i: int, t: int) -> float:
+def mean_by_formula(m: ExtendedMeans, b: Board, i: int, t: int) -> float:
     """Return the mean of arm i at round t, from the function."""
     return float(mean_formula(i, t, b.pulls[i]))
 
@@ -151,26 +151,34 @@ def draw_delay(scale: Floats, key: int, run: int, t: int) -> int:
     raise NotImplementedError
 
 
-def propensity_of(s: Any, i: int) -> float:
+class HasPropensity(Protocol):
+    """A state whose `update` divides by the probability of the choice."""
+
+    @property
+    def propensity(self) -> Floats:
+        """[K] the probability with which each arm was last drawn."""
+
+
+def propensity_of(s: object, i: int) -> float:
     """Return 1 for a policy that does not use propensities."""
     return 1.0
 
 
-def own_propensity(s: Any, i: int) -> float:
+def own_propensity(s: HasPropensity, i: int) -> float:
     """Return the probability of the choice, by which the policy's `update` divides."""
     return float(s.propensity[i])
 
 
-def restore_propensity(s: Any, i: int, value: float) -> None:
+def restore_propensity(s: object, i: int, value: float) -> None:
     """Do nothing for a policy that does not use propensities."""
 
 
-def restore_own_propensity(s: Any, i: int, value: float) -> None:
+def restore_own_propensity(s: HasPropensity, i: int, value: float) -> None:
     """Restore the probability of the choice whose reward has arrived."""
     s.propensity[i] = value
 
 
-def delay_reward(p: Any, s: Any, b: Board, m: Any, t: int, i: int, reward: float, run: int) -> None:
+def delay_reward(p: Params, s: object, b: Board, m: ExtendedMeans, t: int, i: int, reward: float, run: int) -> None:
     """Add a reward to the list of the round after which it arrives, unless it is lost or arrives after the game."""
     key = m.delay_key[0]
     if m.lost[0] > 0.0 and reward_uniform(key, run, 0, t, 1) < m.lost[0]:
@@ -187,7 +195,7 @@ def delay_reward(p: Any, s: Any, b: Board, m: Any, t: int, i: int, reward: float
     e.last_due[due] = t
 
 
-def deliver_delayed_rewards(p: Any, s: Any, b: Board, m: Any, t: int) -> None:
+def deliver_delayed_rewards(p: Params, s: object, b: Board, m: ExtendedMeans, t: int) -> None:
     """Show the policy the rewards that arrive after round t - 1. A reward that finds the state full stays in the list."""
     e = b.memory
     while e.first_due[t - 1] != 0:
@@ -214,7 +222,7 @@ class Extensions:
     delay: Delay | None = None
 
     @property
-    def on_means(self) -> dict[Any, Any]:
+    def on_means(self) -> dict[KernelFunction, KernelFunction]:
         """The functions to bind so that means are those of the problem; the greedy oracle needs no others."""
         if self.formula is not None:
             return {mean_now: mean_by_formula, mean_formula: self.formula}
@@ -222,7 +230,7 @@ class Extensions:
             {mean_now: mean_of_present_arm, count: count_and_remember, memory_of_run: new_memory} if self.dynamic_arms else {}
         )
 
-    def parts(self, policy: Policy) -> dict[Any, Any]:
+    def parts(self, policy: Policy) -> dict[KernelFunction, KernelFunction]:
         """Return the functions to bind into the game loop."""
         found = dict(self.on_means)
         if self.dynamic_arms:

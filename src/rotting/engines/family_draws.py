@@ -3,7 +3,6 @@
 import hashlib
 import threading
 from dataclasses import dataclass, field
-from typing import Any
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.game import means_by_run, means_of_run
@@ -38,7 +37,7 @@ class FamilyDraws:
     reference: str
     compile: CompileMode = "auto"
     _kept: dict[tuple[int, int], Tables] = field(default_factory=dict, init=False)
-    _lock: Any = field(default_factory=threading.Lock, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     @property
     def digest(self) -> str:
@@ -96,10 +95,10 @@ class FamilyDraws:
         if other != first:
             raise InvalidValueError("a family", rule, other, got=f"{first!r} in run 0 and {other!r} in run {run}")
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Leave out the tables, which can be drawn again."""
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         """Start without tables."""
         vars(self).update(state, _kept={}, _lock=threading.Lock())

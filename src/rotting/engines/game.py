@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.kernels.binding import NO_BINDINGS, Bindings, allocates_nothing, bind, raises, slot
+from rotting.kernels.binding import NO_BINDINGS, Bindings, KernelFunction, allocates_nothing, bind, raises, slot
 from rotting.kernels.exact_sums import add, difference
 from rotting.kernels.policy_slots import choose, init, update
 from rotting.kernels.random_numbers import subkey
-from rotting.policy import Policy, small_capacity
+from rotting.policy import Params, Policy, small_capacity
 from rotting.problems.mean_table import Means, mean_at, seek
 from rotting.problems.noise import Noise
 
@@ -38,7 +38,7 @@ class Board(NamedTuple):
     memory: Any = ()  # a `GameMemory`, if the problem has extensions
 
 
-def new_board(m: Means, pulls: Ints, record: Any = (), memory: Any = ()) -> Board:
+def new_board(m: Means, pulls: Ints, record: object = (), memory: object = ()) -> Board:
     """Return the board of a new game, which counts its pulls in `pulls`."""
     pieces = m.round_first[:-1].copy(), m.pull_first[:-1].copy()
     return Board(pulls, pieces[0], pieces[1], np.zeros(2, np.int64), np.zeros(2), record, memory)
@@ -81,16 +81,16 @@ def check_arm_in_range(b: Board, i: int) -> None:
     b.pulls[i if i >= 0 else b.pulls.size] += 0
 
 
-def list_available(p: Any, s: Any, b: Board, m: Means, t: int, arms: Ints) -> int:
+def list_available(p: Params, s: object, b: Board, m: Means, t: int, arms: Ints) -> int:
     """Make `arms` begin with those that may be pulled at round t, and return their number: all arms are there, and stay."""
     return arms.size
 
 
-def deliver_due_rewards(p: Any, s: Any, b: Board, m: Means, t: int) -> None:
+def deliver_due_rewards(p: Params, s: object, b: Board, m: Means, t: int) -> None:
     """Do nothing: without delays, the policy saw every reward in its own round."""
 
 
-def observe(p: Any, s: Any, b: Board, m: Means, t: int, i: int, reward: float, run: int) -> None:
+def observe(p: Params, s: object, b: Board, m: Means, t: int, i: int, reward: float, run: int) -> None:
     """Show the policy the reward at once."""
     update(p, s, t, i, reward)
 
@@ -100,7 +100,7 @@ def count(m: Means, b: Board, i: int, t: int) -> None:
     b.pulls[i] += 1
 
 
-def reveal(s: Any, m: Means, b: Board, t: int) -> None:
+def reveal(s: object, m: Means, b: Board, t: int) -> None:
     """Show the policy nothing of the means."""
 
 
@@ -110,12 +110,12 @@ def reveal_means(s: Any, m: Means, b: Board, t: int) -> None:
         s.means[i] = mean_now(m, b, i, t)
 
 
-def means_of_run(m: Any, r: int, n_arms: int) -> Any:
+def means_of_run(m: Means, r: int, n_arms: int) -> Means:
     """Return the means of the r-th run: the same for all runs."""
     return m
 
 
-def means_by_run(m: Any, r: int, n_arms: int) -> Any:
+def means_by_run(m: Means, r: int, n_arms: int) -> Means:
     """Return the means of the r-th run, where `m` holds those of several runs one after the other."""
     a, b = r * n_arms, (r + 1) * n_arms
     return Means(
@@ -142,17 +142,17 @@ def optimum_by_run(optimal: Floats, r: int) -> Any:
     return optimal[r]
 
 
-def memory_of_run(m: Any, n_arms: int, horizon: int) -> Any:
+def memory_of_run(m: Means, n_arms: int, horizon: int) -> object:
     """Return no memory: only extensions of a problem need one."""
     return ()
 
 
-def record_of_run(record: Any, r: int) -> Any:
+def record_of_run(record: object, r: int) -> object:
     """Return no record."""
     return ()
 
 
-def record_state(p: Any, s: Any, m: Means, b: Board, t: int, arms: Ints) -> None:
+def record_state(p: Params, s: object, m: Means, b: Board, t: int, arms: Ints) -> None:
     """Record nothing before a choice."""
 
 
@@ -165,7 +165,7 @@ def initial_capacity(n_arms: int, rounds: int) -> int:
     return rounds
 
 
-def is_full(s: Any) -> bool:
+def is_full(s: object) -> bool:
     """Return False: the state has room for every round."""
     return False
 
@@ -175,7 +175,7 @@ def state_is_full(s: Any) -> bool:
     return bool(s.full[0] != 0)
 
 
-def enlarge(p: Any, s: Any, capacity: int) -> Any:
+def enlarge(p: Params, s: object, capacity: int) -> object:
     """Return the state unchanged: it is never full."""
     return s
 
@@ -188,8 +188,8 @@ def report_rounds(signal: Ints, rounds: int) -> bool:
 
 @allocates_nothing
 def play(
-    p: Any,
-    s: Any,
+    p: Params,
+    s: object,
     b: Board,
     m: Means,
     scale: float,
@@ -238,7 +238,7 @@ def play(
 
 
 def play_runs(
-    p: Any,
+    p: Params,
     m: Means,
     scale: float,
     noise_key: int,
@@ -248,7 +248,7 @@ def play_runs(
     optimal: Floats,
     regret: Floats,
     pulls: Ints,
-    record: Any,
+    record: object,
     signal: Ints,
 ) -> None:
     """Play one game for each row of `regret` [runs, checkpoints] and `pulls` [runs, K], and of the arrays of a `RoundRecord`.
@@ -262,7 +262,7 @@ def play_runs(
             return
         run = first_run + r
         capacity = initial_capacity(n_arms, checkpoints[-1])
-        s = init(p, n_arms, capacity)
+        s: object = init(p, n_arms, capacity)
         mine, best = means_of_run(m, r, n_arms), optimum_of_run(optimal, r)
         b = new_board(mine, pulls[r], record_of_run(record, r), memory_of_run(mine, n_arms, checkpoints[-1]))
         key = subkey(policy_key, run)
@@ -274,10 +274,10 @@ def play_runs(
             s = enlarge(p, s, capacity)
 
 
-def policy_parts(policy: Policy, noise: Noise) -> dict[Any, Any]:
+def policy_parts(policy: Policy, noise: Noise) -> dict[KernelFunction, KernelFunction]:
     """Return the functions to bind into `play` for this policy and this noise."""
     kernel = policy.kernel
-    parts: dict[Any, Any] = {choose: kernel.choose, update: kernel.update, draw: noise.draw}
+    parts: dict[KernelFunction, KernelFunction] = {choose: kernel.choose, update: kernel.update, draw: noise.draw}
     if policy.sees_means:
         parts[reveal] = reveal_means
     if kernel.enlarge is not None:
@@ -294,7 +294,8 @@ def link(policy: Policy, noise: Noise, checked: bool = False, more: Bindings = N
         checked: whether choices and rewards are checked.
         more: other functions to replace, such as those that record.
     """
-    parts = {**policy_parts(policy, noise), init: policy.kernel.init}
+    parts = policy_parts(policy, noise)
+    parts[init] = policy.kernel.init
     if policy.kernel.enlarge is not None:
         parts |= {initial_capacity: small_capacity, enlarge: policy.kernel.enlarge}
     if checked:

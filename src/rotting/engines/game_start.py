@@ -7,14 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rotting.common.arrays import AnyArray
 from rotting.common.progress import Progress
 from rotting.engines.background_compiler import Job, cancel, submit
 from rotting.engines.code_cache import is_cached
 from rotting.engines.entry_points import EntryPoint
+from rotting.engines.extensions import Extensions
 from rotting.engines.task import Game, Setting, Task
 from rotting.engines.tiers import COMPILE_SECONDS, CompileMode, pickled, resolve_mode
 from rotting.kernels.readable_errors import is_library_code
 from rotting.policy import Policy
+from rotting.problems.noise import Noise
 
 Loop = Callable[..., None]
 _UNSEEN_ROUNDS = 1 << 14  # the most rounds played since a game's last report
@@ -50,54 +53,56 @@ class _ArrayKind(NamedTuple):
     ndim: int
     writeable: bool
 
-    def example(self) -> Any:
+    def example(self) -> AnyArray:
         made = np.zeros((1,) * self.ndim, self.dtype)
         made.setflags(write=self.writeable)
         return made
 
 
-def _without_content(value: Any) -> Any:
+def _without_content(value: object) -> object:
     """Replace the arrays in the arguments of a call by their kinds: means can be large, and only their types matter."""
     if isinstance(value, np.ndarray):
         return _ArrayKind(str(value.dtype), value.ndim, value.flags.writeable)
     return _mapped(value, _without_content)
 
 
-def _with_content(value: Any) -> Any:
+def _with_content(value: object) -> object:
     return value.example() if isinstance(value, _ArrayKind) else _mapped(value, _with_content)
 
 
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+def _mapped(value: object, change: Callable[[object], object]) -> object:
     if not isinstance(value, tuple):
         return value
-    return type(value)(*map(change, value)) if hasattr(value, "_fields") else tuple(map(change, value))
+    return value._make(map(change, value)) if hasattr(value, "_make") else tuple(map(change, value))
 
 
 class _Blueprint(NamedTuple):
     """What the code of a game depends on, without its numbers."""
 
     policy: Policy
-    setting: dict[str, Any]
-    example: Any
+    noise: Noise
+    record: tuple[str, ...]
+    extensions: Extensions
+    draws: Any  # None or (): the code depends on whether problems are drawn, not on which
+    example: tuple[object, ...]  # the arguments of a call, with the kinds of arrays in the place of arrays
 
     @classmethod
     def of(cls, entry: EntryPoint, game: Game) -> "_Blueprint":
-        each = game.setting
-        drawn = None if each.draws is None else ()  # whether problems are drawn is all that the code depends on
-        setting = {"noise": each.noise, "record": each.record, "extensions": each.extensions, "draws": drawn}
-        return cls(game.policy, setting, _without_content(entry.example))
+        setting = game.setting
+        draws = None if setting.draws is None else ()
+        example = tuple(map(_without_content, entry.example))
+        return cls(game.policy, setting.noise, setting.record, setting.extensions, draws, example)
 
 
 def compile_blueprint(blueprint: _Blueprint) -> None:
     """Compile the loop of a game, and keep it in the cache on disk."""
     from rotting.engines.compile import compiled_for  # noqa: PLC0415 - imports Numba
 
-    nothing: Any = np.zeros(0)
-    setting = Setting(
-        means=nothing, noise_key=0, policy_key=0, checkpoints=nothing, optimum=nothing, **blueprint.setting
-    )  # neither the means nor the keys are part of the code
-    loop = Game(blueprint.policy, setting).linked
-    compiled_for(EntryPoint(loop, blueprint.policy, _with_content(blueprint.example), allocates=True, noise=setting.noise))
+    policy, noise, record, extensions, draws, example = blueprint
+    nothing: Any = np.zeros(0)  # neither the means nor the keys are part of the code
+    setting = Setting(noise, nothing, 0, 0, nothing, nothing, record, draws, extensions)
+    loop = Game(policy, setting).linked
+    compiled_for(EntryPoint(loop, policy, tuple(map(_with_content, example)), allocates=True, noise=noise))
 
 
 def compile_game(game: Game) -> bool:
@@ -123,16 +128,16 @@ class GameStart:
         self._bar, self._status, self._title = bar, compiling_status(game, bar), game.policy.title
         self._left = bar.part.size
         self._job: Job | None = None
-        self.never = mode == "never"
+        self.stays_interpreted = mode == "never"
         """Whether the game is interpreted to its end."""
-        self.is_interpreted = self.never
+        self.begins_interpreted = self.stays_interpreted
         """Whether the game begins interpreted."""
         self._work: bytes | None = None
         if mode == "auto" and is_library_code(game.linked):
             entry = loop_entry(game)
             if not is_cached(entry.key):
                 self._work = pickled(partial(compile_blueprint, _Blueprint.of(entry, game)))
-                self.is_interpreted = self._work is not None
+                self.begins_interpreted = self._work is not None
 
     def is_ready(self, task: Task, done: int, seconds: float) -> bool:
         """Return whether to change over to machine code; start the compiler if that is worth it.
@@ -142,7 +147,7 @@ class GameStart:
             done: how many rounds of it were reported.
             seconds: how long that took.
         """
-        if self.never:
+        if self.stays_interpreted:
             return False
         if self._job is not None:
             if self._job.outcome == "killed":
@@ -157,7 +162,7 @@ class GameStart:
 
     def _stay_interpreted(self) -> None:
         """Give up compiling: it may need more memory than there is, and would end this process, too."""
-        self.never, self._bar.status = True, ""
+        self.stays_interpreted, self._bar.status = True, ""
         why = "since its compiler was killed twice; compile='now' compiles in this process"
         warnings.warn(f"{self._title} is interpreted to the end, {why}", RuntimeWarning, stacklevel=2)
 

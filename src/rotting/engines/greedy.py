@@ -1,17 +1,17 @@
 """The greedy oracle, compiled: in every round it pulls the arm with the largest mean, the lowest one on a tie."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
+from rotting.engines.extensions import ExtendedMeans
 from rotting.engines.game import Board, count, mean_now, means_of_run, memory_of_run, new_board
 from rotting.engines.tiers import CompileMode, resolve_mode
-from rotting.kernels.binding import allocates_nothing, bind
+from rotting.kernels.binding import Bindings, KernelFunction, allocates_nothing, bind
 from rotting.kernels.exact_sums import add, difference
 from rotting.kernels.readable_errors import is_library_code
+from rotting.problems.mean_table import Means
 
 # Looking up so few means interpreted takes some tenths of a second, less than importing Numba and loading cached machine code.
 # So it depends neither on the cache nor on `COMPILE_SECONDS` whether they are looked up interpreted.
@@ -19,7 +19,7 @@ _FEW_MEANS = 100_000
 
 
 @allocates_nothing
-def collect(m: Any, b: Board, checkpoints: Ints, collected: Floats) -> None:
+def collect(m: Means, b: Board, checkpoints: Ints, collected: Floats) -> None:
     """Play greedily to the last checkpoint; write the cumulative mean reward at each checkpoint."""
     mark, high, low = 0, 0.0, 0.0
     for t in range(1, checkpoints[-1] + 1):
@@ -35,7 +35,7 @@ def collect(m: Any, b: Board, checkpoints: Ints, collected: Floats) -> None:
             mark += 1
 
 
-def collect_runs(m: Any, n_arms: int, checkpoints: Ints, collected: Floats) -> None:
+def collect_runs(m: Means, n_arms: int, checkpoints: Ints, collected: Floats) -> None:
     """Play greedily once for each row of `collected` [runs, checkpoints]."""
     for r in range(collected.shape[0]):
         mine = means_of_run(m, r, n_arms)
@@ -44,12 +44,17 @@ def collect_runs(m: Any, n_arms: int, checkpoints: Ints, collected: Floats) -> N
 
 
 def play_greedily(
-    means: Any, n_arms: int, checkpoints: Ints, parts: Mapping[Any, Any], runs: int = 1, compile: CompileMode = "auto"
+    means: Means | ExtendedMeans,
+    n_arms: int,
+    checkpoints: Ints,
+    parts: Bindings,
+    runs: int = 1,
+    compile: CompileMode = "auto",
 ) -> Floats:
     """Return the cumulative mean reward of the greedy oracle `[runs, checkpoints]`.
 
     Args:
-        means: a `Means`, or an `ExtendedMeans`.
+        means: the means of all arms.
         n_arms: K.
         checkpoints: rounds, increasing; the last one is the horizon.
         parts: functions of the game to replace, such as those of `Extensions.on_means`.
@@ -57,7 +62,7 @@ def play_greedily(
         compile: when to compile, as for `simulate`.
     """
     collected = np.zeros((runs, checkpoints.size))
-    play: Any = bind(collect_runs, parts)
+    play: KernelFunction = bind(collect_runs, parts)
     mode, few = resolve_mode(compile), runs * int(checkpoints[-1]) * n_arms <= _FEW_MEANS
     if mode == "now" or not (few or mode == "never") or not is_library_code(play):
         from rotting.engines.compile import compiled  # noqa: PLC0415 - imports Numba

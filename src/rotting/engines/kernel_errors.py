@@ -6,7 +6,7 @@ that fails while it is played is repeated in the interpreter, up to the round th
 
 import re
 from pathlib import Path
-from typing import Any
+from types import CodeType, FunctionType
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from rotting.common.arrays import Ints
 from rotting.engines.game import CANCEL, check_arm_in_range, draw_checked, mean_now, noise_draw, play
 from rotting.engines.task import Chunk, Task
 from rotting.errors import KernelError, KernelIndexError
-from rotting.kernels.binding import KernelFunction, reached_functions
+from rotting.kernels.binding import KernelFunction, bound_functions, reached_functions
 from rotting.kernels.code_checks import place
 from rotting.kernels.policy_slots import choose
 from rotting.kernels.readable_errors import error_kind, frames_of, is_library_module, locate, owner_prefix, replay, suspects
@@ -93,7 +93,7 @@ def _split(text: str) -> list[str]:
 
 
 def _bad_choice(function: KernelFunction, text: str) -> str | None:
-    """Return that `choose` must return a whole number, if Numba fails where the game uses the choice."""
+    """Return a sentence about `choose` if Numba fails where the game loop uses the choice as an index; else None."""
     uses = {mean_now.__code__.co_filename: _lines(mean_now) | _lines(check_arm_in_range)}
     if not any(line in uses.get(file, set()) for file, line in _named_lines(text)[:1]):
         return None
@@ -102,10 +102,10 @@ def _bad_choice(function: KernelFunction, text: str) -> str | None:
     return f"{place(_callee(function, play, choose).__code__)} must return a whole number{got}"
 
 
-def _callee(function: KernelFunction, caller: KernelFunction, slot: KernelFunction) -> Any:
+def _callee(function: KernelFunction, caller: KernelFunction, slot: KernelFunction) -> FunctionType:
     """Return what fills a slot that `caller` calls, where `function` reaches `caller`."""
     (bound,) = (each for each in reached_functions(function) if each.__code__ is caller.__code__)
-    return bound.__globals__[slot.__name__]
+    return bound_functions(bound)[slot.__name__]
 
 
 def _lines(function: KernelFunction) -> set[int | None]:
@@ -141,8 +141,8 @@ def check_choice(policy: Policy, choice: object, arms: Ints) -> None:
 
 def check_reason(policy: Policy, reason: object) -> None:
     """Refuse an explanation that is not a `Reason`."""
-    explain: Any = policy.kernel.explain
-    if not isinstance(reason, tuple) or len(reason) != len(Reason._fields):
+    explain = policy.kernel.explain
+    if explain is not None and (not isinstance(reason, tuple) or len(reason) != len(Reason._fields)):
         raise KernelError(f"{policy!r}: {place(explain.__code__)} must return a Reason, got {reason!r}")
 
 
@@ -194,8 +194,11 @@ def game_error(task: Task, chunk: Chunk, error: Exception) -> KernelError:
     return error_kind(error)(f"{owner_prefix(policy, noise)}{sentence}, in round {t} of run {run}")
 
 
-def _bad_value(function: KernelFunction, error: Exception, found: Exception | None) -> tuple[list[Any], str] | None:
-    """Return that a reward or a choice is wrong, if the error arose in the code of the game, which has no mistake itself."""
+def _bad_value(function: KernelFunction, error: Exception, found: Exception | None) -> tuple[list[CodeType], str] | None:
+    """Return the function at fault and a sentence about the reward or the choice that it returned; None if neither is wrong.
+
+    An error that arises in the game loop itself is due to one of these two.
+    """
     frames = frames_of(function, found)
     if not frames and isinstance(error, FloatingPointError):  # compiled, only `draw_checked` raises it
         return _bad_reward(function)
@@ -210,7 +213,7 @@ def _bad_value(function: KernelFunction, error: Exception, found: Exception | No
     return None
 
 
-def _bad_reward(function: KernelFunction, *reward: object) -> tuple[list[Any], str]:
+def _bad_reward(function: KernelFunction, *reward: object) -> tuple[list[CodeType], str]:
     draw = _callee(function, draw_checked, noise_draw)
     is_number = all(isinstance(each, float | int | np.number) for each in reward)
     got = "".join(f", got {each!r}" for each in reward)

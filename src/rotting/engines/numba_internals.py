@@ -5,7 +5,7 @@ The public `numba.njit` is enough to play every game. Some private parts of Numb
 - Functions that only compiled code calls get no machine code of their own (`_InlinedLibrary`).
 - Code that creates no arrays does without reference counting (the option `_nrt`), and without wrappers for Python.
 - Files of the disk cache carry a checksum (`_ChecksummedCache`), and a cache that cannot be read or written is ignored.
-- Calls of known argument types go straight to the machine code (`entry_point`).
+- Calls of known argument types go straight to the machine code (`machine_code`).
 
 A release of Numba may change any of these. If one is missing or fails, the library warns once and uses `numba.njit` alone:
 compiling takes longer, results are the same. Set the environment variable `ROTTING_PLAIN_NUMBA=1` to do so from the start.
@@ -21,15 +21,19 @@ import os
 import pickle
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numba
 
 from rotting.errors import EngineError, InvalidValueError
-from rotting.kernels.binding import with_names
+from rotting.kernels.binding import KernelFunction, with_names
+
+if TYPE_CHECKING:
+    from numba.core.dispatcher import Dispatcher
 
 _missing: Exception | None = None
 try:
@@ -45,7 +49,11 @@ _given_up = os.environ.get("ROTTING_PLAIN_NUMBA", "0") not in {"", "0"}
 _warned: set[str] = set()
 
 
-def jit(function: Callable[..., Any], entry: bool, allocates: bool, checked: bool) -> Any:
+Compiled: TypeAlias = "Dispatcher[KernelFunction] | FunctionType"
+"""A function as Numba compiles it; the plain function under `NUMBA_DISABLE_JIT=1`."""
+
+
+def jit(function: KernelFunction, entry: bool, allocates: bool, checked: bool) -> Compiled:
     """Return `function` as Numba compiles it on its first call, or `function` itself under `NUMBA_DISABLE_JIT=1`.
 
     Args:
@@ -56,19 +64,23 @@ def jit(function: Callable[..., Any], entry: bool, allocates: bool, checked: boo
     """
     if _is_usable():
         try:
-            return _private_jit(function, entry, allocates, checked)
+            made: Compiled = _private_jit(function, entry, allocates, checked)
         except Exception as error:  # noqa: BLE001 - another version of Numba may raise anything here
             _give_up(error)
+        else:
+            return made
     return _public_jit(function, entry, checked)
 
 
-def entry_point(made: Any, types: tuple[Any, ...]) -> Callable[..., Any]:
+def machine_code(made: "Dispatcher[KernelFunction]", types: tuple[numba.types.Type, ...]) -> KernelFunction:
     """Return the machine code of a function that was compiled for these types, which calls do not check again."""
-    try:
-        found: Callable[..., Any] = made if _given_up else made.overloads[types].entry_point
-    except (AttributeError, KeyError) as error:
-        _give_up(error)
-        return made  # type: ignore[no-any-return]
+    found: KernelFunction = made
+    if not _given_up:
+        try:
+            code: Any = made.overloads[types]
+            found = code.entry_point
+        except (AttributeError, KeyError) as error:
+            _give_up(error)
     return found
 
 
@@ -81,25 +93,27 @@ def cache_index(made: Any) -> Path | None:
         return None
 
 
-def compiler_lock() -> Any:
+def compiler_lock() -> threading.RLock:
     """Return the lock that a thread holds while it compiles or loads machine code; an unused one if Numba has no such lock."""
-    try:
-        return importlib.import_module("numba.core.compiler_lock").global_compiler_lock._lock
-    except (AttributeError, ImportError):
-        return threading.RLock()
+    found = threading.RLock()
+    with suppress(AttributeError, ImportError):
+        found = importlib.import_module("numba.core.compiler_lock").global_compiler_lock._lock
+    return found
 
 
 def _public_options(checked: bool) -> dict[str, Any]:
     return {"nogil": True, "error_model": "numpy", "boundscheck": checked}
 
 
-def _public_jit(function: Callable[..., Any], cache: bool, checked: bool) -> Any:
+def _public_jit(function: KernelFunction, cache: bool, checked: bool) -> Compiled:
     options = _public_options(checked)
+    made: Compiled
     try:
-        return numba.njit(**options, cache=cache)(function)
+        made = numba.njit(**options, cache=cache)(function)
     except (OSError, RuntimeError) as error:  # Numba found no folder that it may write to
         warn_uncached(error)
-        return numba.njit(**options)(function)
+        made = numba.njit(**options)(function)
+    return made
 
 
 def warn_uncached(error: Exception) -> None:
@@ -150,7 +164,7 @@ def _private_options(entry: bool, allocates: bool, checked: bool) -> dict[str, A
     }
 
 
-def _private_jit(function: Callable[..., Any], entry: bool, allocates: bool, checked: bool) -> Any:
+def _private_jit(function: KernelFunction, entry: bool, allocates: bool, checked: bool) -> Any:
     made: Any = numba.njit(**_private_options(entry, allocates, checked))(function)
     if entry and made is not function:
         made._cache.flush  # noqa: B018 - an attribute of another name would be ignored without an error
@@ -170,7 +184,7 @@ class _InlinedLibrary(JITCodeLibrary):
     class _NoMachineCode:
         """Numba's code generator, where it is asked to set up machine code."""
 
-        def set_env(self, name: str, env: Any) -> None:
+        def set_env(self, name: str, env: object) -> None:
             """Do nothing: only printing and the messages of exceptions need this, and kernels have neither."""
 
     @property
@@ -195,7 +209,7 @@ class _InlinedLibrary(JITCodeLibrary):
 class _InlinedCompiler(Compiler):
     """Numba's compiler, which puts the code of a function into an `_InlinedLibrary`."""
 
-    def define_pipelines(self) -> Any:
+    def define_pipelines(self) -> object:
         self.state.library = _InlinedLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         return super().define_pipelines()
 
@@ -203,11 +217,11 @@ class _InlinedCompiler(Compiler):
 class _EntryPointCompiler(Compiler):
     """Numba's compiler, which starts again with public Numba alone if its private parts fail."""
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, *arguments: object) -> None:
         super().__init__(*arguments)
         self._arguments = arguments
 
-    def compile_extra(self, func: Any) -> Any:
+    def compile_extra(self, func: FunctionType) -> object:
         try:
             return super().compile_extra(func)
         except Exception as error:
@@ -237,7 +251,7 @@ def _probe(x: int) -> int:
     return 2 * _probe_callee(x)
 
 
-def _with_plain_callees(function: Any, made: dict[Any, Any]) -> Any:
+def _with_plain_callees(function: FunctionType, made: "dict[Dispatcher[KernelFunction], Compiled]") -> KernelFunction:
     """Return `function` with all that it calls compiled by public Numba."""
     callees = {name: each for name, each in function.__globals__.items() if hasattr(each, "py_func")}
     for callee in callees.values():
@@ -254,11 +268,11 @@ class _ChecksummedFiles(IndexDataCacheFile):
     once may give both the same file. So the file holds the key, too, and a checksum of both.
     """
 
-    def save(self, key: Any, data: Any) -> None:
+    def save(self, key: object, data: object) -> None:
         body = self._dump((key, data))
         super().save(key, (hashlib.sha256(body).digest(), body))
 
-    def load(self, key: Any) -> Any:
+    def load(self, key: object) -> object:
         found = super().load(key)
         if found is None:
             return None
@@ -272,13 +286,13 @@ class _ChecksummedFiles(IndexDataCacheFile):
 class _ChecksummedCache(FunctionCache):
     """Numba's cache of one function. A cache that fails costs time and nothing else."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: KernelFunction) -> None:
         super().__init__(function)
         path, stamp = self._impl.locator.get_cache_path(), self._impl.locator.get_source_stamp()
         name = f"{self._impl.filename_base}.sealed"  # Numba's own name means files without a checksum
         self._cache_file = _ChecksummedFiles(cache_path=path, filename_base=name, source_stamp=stamp)
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def load_overload(self, sig: object, target_context: object) -> object:
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # noqa: BLE001 - damaged files can make a pickle, or LLVM, raise anything
@@ -286,7 +300,7 @@ class _ChecksummedCache(FunctionCache):
                 self.flush()  # nothing can be added to an index that cannot be read
             return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def save_overload(self, sig: object, data: object) -> None:
         try:
             super().save_overload(sig, data)
         except Exception as error:  # noqa: BLE001 - as above, where the index could not be removed
@@ -296,7 +310,7 @@ class _ChecksummedCache(FunctionCache):
 # CUDA.
 
 
-def cuda_type(value: Any) -> Any:
+def cuda_type(value: object) -> object:
     """Return the type that Numba's CUDA target has for an argument."""
     try:
         return importlib.import_module("numba.cuda.typing.typeof").typeof(value)

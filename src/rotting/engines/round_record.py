@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.game import Board, mean_now, record_of_run, record_round, record_state
 from rotting.errors import InvalidValueError
+from rotting.kernels.binding import KernelFunction, plain_function
 from rotting.kernels.policy_slots import explain
-from rotting.policy import Policy
+from rotting.policy import Params, Policy
 from rotting.problems.mean_table import Means
 
 MOST_BYTES = 1 << 33
@@ -94,13 +95,13 @@ def write_round(b: Board, t: int, i: int, reward: float) -> None:
         b.record.rewards[t - 1] = reward
 
 
-def write_means(p: Any, s: Any, m: Means, b: Board, t: int, arms: Ints) -> None:
+def write_means(p: Params, s: object, m: Means, b: Board, t: int, arms: Ints) -> None:
     """Record the mean of every arm."""
     for i in range(b.pulls.size):
         b.record.means[t - 1, i] = mean_now(m, b, i, t)
 
 
-def write_means_and_reasons(p: Any, s: Any, m: Means, b: Board, t: int, arms: Ints) -> None:
+def write_means_and_reasons(p: Params, s: object, m: Means, b: Board, t: int, arms: Ints) -> None:
     """Record the mean of every arm, and how the policy explains its index."""
     write_means(p, s, m, b, t, arms)
     for i in range(b.pulls.size):
@@ -110,11 +111,11 @@ def write_means_and_reasons(p: Any, s: Any, m: Means, b: Board, t: int, arms: In
         b.record.widths[t - 1, i] = width
 
 
-def recording(policy: Policy, fields: tuple[str, ...]) -> dict[Any, Any]:
+def recording(policy: Policy, fields: tuple[str, ...]) -> dict[KernelFunction, KernelFunction]:
     """Return the functions to bind into the game loop, so that it records these fields."""
     if not fields:
         return {}
-    parts: dict[Any, Any] = {record_of_run: record_by_run, record_round: write_round}
+    parts: dict[KernelFunction, KernelFunction] = {record_of_run: record_by_run, record_round: write_round}
     if "indices" in fields:
-        return {**parts, record_state: write_means_and_reasons, explain: policy.kernel.explain}
+        return {**parts, record_state: write_means_and_reasons, explain: plain_function("explain", policy.kernel.explain)}
     return {**parts, record_state: write_means} if "means" in fields else parts

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -153,7 +153,7 @@ class Game:
 
     def _link(self, checked: bool) -> Callable[..., None]:
         with naming_owner(self.setting.noise):
-            digest(self.setting.noise.draw)  # type: ignore[arg-type]
+            digest(self.setting.noise.draw)
         with naming_owner(self.policy):  # every other function that is refused is the policy's
             more = recording(self.policy, self.setting.record)
             more |= self.setting.extensions.parts(self.policy)
@@ -161,23 +161,23 @@ class Game:
                 more |= {means_of_run: means_by_run, optimum_of_run: optimum_by_run}
             return link(self.policy, self.setting.noise, checked, more)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Leave out the loops and their digests: the process that reads the game makes them again, from its own code."""
         return {"policy": self.policy, "setting": self.setting}
 
     @cached_property
-    def code(self) -> str:
+    def code_digest(self) -> str:
         """A digest of the code of the policy, of the noise and of the loop."""
         with naming_owner(self.policy):
-            return digest(self.linked)  # type: ignore[arg-type]
+            return digest(self.linked)
 
     @cached_property
     def digest(self) -> str:
         """A digest of everything that decides the results."""
-        parts = self.setting.digest, self.policy.name, tuple(map(float, self.policy.params)), self.code
+        parts = self.setting.digest, self.policy.name, tuple(map(float, self.policy.params)), self.code_digest
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
-    def arguments(self, first_run: int, chunk: Chunk, signal: Any) -> tuple[Any, ...]:
+    def arguments(self, first_run: int, chunk: Chunk, signal: object) -> tuple[object, ...]:
         """Return the arguments with which `linked` fills a chunk that begins at `first_run`."""
         setting = self.setting
         means: Means | ExtendedMeans = setting.means

@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from itertools import chain, groupby
 from operator import itemgetter
 from queue import Empty, SimpleQueue
 
@@ -49,23 +50,27 @@ class Threads:
     def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
         """Play tasks, as `Engine` describes."""
         pool = _Pool(self.workers, bar)
-        start: GameStart | None = None
         try:
-            game: Game | None = None
-            loop: Loop | None = None
-            checked: Loop | None = None
-            tried: float = -1  # the last run that is checked, or need not be
-            trials: list[Future[_Played]] = []  # checked runs that may not have finished
-            for task in tasks:
+            for _, group in groupby(tasks, key=lambda task: id(task.game)):
+                yield from self._submit_game(group, pool, bar)
+            yield from pool.finished(*pool.waiting)
+        finally:
+            pool.close()
+
+    def _submit_game(self, tasks: Iterator[Task], pool: "_Pool", bar: Progress) -> Iterator[tuple[Task, Chunk]]:
+        """Submit the tasks of one game, and yield those of any game that finish meanwhile."""
+        first = next(tasks)
+        game = first.game
+        loop: Loop | None = None
+        checked: Loop | None = None
+        tried: float = math.inf if is_library_code(game.linked) else -1  # the last run that is checked, or need not be
+        trials: list[Future[_Played]] = []  # checked runs that may not have finished
+        yield from pool.finished()
+        start = GameStart(game, bar, self._compile)
+        try:
+            for task in chain([first], tasks):
                 left = task
-                if start is None or task.game is not game:
-                    game, loop, checked = task.game, None, None
-                    tried = math.inf if is_library_code(game.linked) else -1
-                    yield from pool.finished()
-                    if start is not None:
-                        start.close()
-                    start = GameStart(game, bar, self._compile)
-                if loop is None and start.is_interpreted:
+                if loop is None and start.begins_interpreted:
                     left, loop = yield from _interpret(pool, left, start, bar)
                 # `cut` yields the first run, then the last ones: after these two tasks, no run lies beyond `tried`.
                 if left.runs > 0 and left.end - 1 > tried:
@@ -81,14 +86,11 @@ class Threads:
                     pool.submit(left, loop)
                 while len(pool.waiting) > _AHEAD * self.workers:  # other processes may take what is not begun
                     yield from pool.finished(next(iter(pool.waiting)))
-            yield from pool.finished(*pool.waiting)
         finally:
-            if start is not None:
-                start.close()
-            pool.close()
+            start.close()
 
 
-def try_out(game: Game, last_run: int, bar: Progress) -> None:
+def play_checked_runs(game: Game, last_run: int, bar: Progress) -> None:
     """Play the first and the last run of a game with every index checked, unless all its code is the library's own.
 
     Engines that cannot check indices call this before they play.

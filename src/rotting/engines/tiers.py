@@ -14,13 +14,14 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 from weakref import WeakSet
 
 from rotting.common.rules import option
 from rotting.engines.background_compiler import Job, submit
 from rotting.engines.code_cache import is_cached
 from rotting.engines.entry_points import EntryPoint, interpreted
+from rotting.kernels.binding import KernelFunction
 
 CompileMode = Literal["auto", "now", "never"]
 MODES: tuple[CompileMode, ...] = get_args(CompileMode)
@@ -48,9 +49,8 @@ def resolve_mode(compile: object) -> CompileMode:
     return _one_of_modes("ROTTING_COMPILE", os.environ.get("ROTTING_COMPILE") or "auto")
 
 
-def _one_of_modes(name: str, value: Any) -> CompileMode:
-    option(*MODES).check(name, value)
-    return value  # type: ignore[no-any-return]
+def _one_of_modes(name: str, value: object) -> CompileMode:
+    return MODES[int(option(*MODES).check(name, value))]
 
 
 def pickled(work: Callable[[], object]) -> bytes | None:
@@ -126,8 +126,8 @@ class Functions:
             setattr(self, name, self._first_call(name))
             self._uncalled.add(name)
 
-    def _first_call(self, name: str) -> Callable[..., Any]:
-        def first_call(*arguments: Any) -> Any:
+    def _first_call(self, name: str) -> KernelFunction:
+        def first_call(*arguments: object) -> object:
             self._prepare(name)
             return getattr(self, name)(*arguments)
 
@@ -174,7 +174,7 @@ def compile_function(make_entries: Callable[[], Entries], name: str) -> None:
         _machine_code(entry)
 
 
-def _machine_code(entry: EntryPoint) -> Callable[..., Any]:
+def _machine_code(entry: EntryPoint) -> KernelFunction:
     from rotting.engines.compile import guarded_for  # noqa: PLC0415 - imports Numba
 
     return guarded_for(entry)

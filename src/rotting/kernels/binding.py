@@ -3,7 +3,7 @@
 Kernels call each other through the global names of their modules. Where a function is chosen later, a stub marked `@slot` takes
 its place. `bind` fills the slots: it copies a function, and every function between it and a slot, and gives those names the
 chosen functions. This is how the game loop gets its policy. The copy is still a plain function, which the interpreter can run
-and an engine can compile, together with all the functions that it reaches (`Rebuild`).
+and an engine can compile, together with all the functions that it reaches (`Converter`).
 """
 
 import builtins
@@ -12,7 +12,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType
-from typing import Any, NoReturn, ParamSpec, TypeVar, cast
+from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from rotting.kernels.code_checks import check_arguments, check_code, check_globa
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Converted = TypeVar("Converted")
 KernelFunction = Callable[..., Any]
 """A plain function, with all the functions that it reaches."""
 Bindings = Mapping[Any, Any]
@@ -109,7 +110,7 @@ def bind_all(roots: Mapping[str, Any], parts: Bindings) -> dict[str, KernelFunct
         plain_function(replaced.__name__, part)
         if getattr(replaced, "is_slot", False):
             check_arguments(part, code.co_varnames[: code.co_argcount])
-    binding = Rebuild(_copy, parts)
+    binding = Converter(_copy, parts)
     bound = {name: binding(root) for name, root in roots.items()}
     unused = [each.__qualname__ for each in parts if each not in binding.used]
     if unused:
@@ -118,32 +119,35 @@ def bind_all(roots: Mapping[str, Any], parts: Bindings) -> dict[str, KernelFunct
     return bound
 
 
-class Rebuild:
+class Converter(Generic[Converted]):
     """Converts a function and every function that it reaches, callees first, each once.
 
     Binding converts functions to copies; engines convert them to compiled functions.
 
     Args:
-        decorate: converts one function. It is called with the function, and with its converted callees by global name.
-        parts: maps functions to replacements: plain functions, which are converted in turn, or objects that are used as they
-            are.
+        convert: converts one function. It is called with the function, and with its converted callees by global name.
+        parts: replaces functions by others before they are converted.
+        converted: functions that are converted already.
     """
 
-    def __init__(self, decorate: Callable[[FunctionType, dict[str, Any]], Any], parts: Bindings) -> None:
-        self._decorate = decorate
+    def __init__(
+        self,
+        convert: Callable[[FunctionType, dict[str, Converted]], Converted],
+        parts: Bindings = NO_BINDINGS,
+        converted: Mapping[KernelFunction, Converted] | None = None,
+    ) -> None:
+        self._convert = convert
         self._parts = parts
-        self._made: dict[KernelFunction, Any] = {}
+        self._converted = dict(converted or {})
         self.used: set[KernelFunction] = set()
 
-    def __call__(self, function: Any, above: tuple[KernelFunction, ...] = ()) -> Any:
+    def __call__(self, given: KernelFunction, above: tuple[FunctionType, ...] = ()) -> Converted:
         """Return the converted function."""
-        if function in self._parts:
-            self.used.add(function)
-            function = self._parts[function]
-            if not isinstance(function, FunctionType):
-                return function
-        if function in self._made:
-            return self._made[function]
+        if given in self._parts:
+            self.used.add(given)
+        function = plain_function("function", self._parts.get(given, given))
+        if function in self._converted:
+            return self._converted[function]
         if getattr(function, "is_slot", False):
             root = (*above, function)[0].__qualname__
             raise InvalidValueError(
@@ -151,12 +155,15 @@ class Rebuild:
             )
         if function in above:
             _refuse(function, "must not call itself")
-        bound = {name: self(part, (*above, function)) for name, part in bound_functions(function).items()}
-        self._made[function] = self._decorate(function, bound)
-        return self._made[function]
+        self._converted[function] = self._convert(function, self.callees(function, (*above, function)))
+        return self._converted[function]
+
+    def callees(self, function: FunctionType, above: tuple[FunctionType, ...] = ()) -> dict[str, Converted]:
+        """Return the functions that `function` calls, converted, by their global names."""
+        return {name: self(part, above) for name, part in bound_functions(function).items()}
 
 
-def _copy(function: FunctionType, bound: dict[str, Any]) -> KernelFunction:
+def _copy(function: FunctionType, bound: dict[str, KernelFunction]) -> KernelFunction:
     reached = bound_functions(function)
     changed = {name: part for name, part in bound.items() if part is not reached[name]}
     return with_names(function, changed) if changed else function
@@ -165,18 +172,17 @@ def _copy(function: FunctionType, bound: dict[str, Any]) -> KernelFunction:
 def reached_functions(function: KernelFunction) -> list[FunctionType]:
     """Return `function` and all plain functions that it reaches, callees first."""
     found: list[FunctionType] = []
-    Rebuild(lambda each, _: found.append(each), {})(function)
+    Converter(lambda each, _: found.append(each))(function)
     return found
 
 
 def with_names(function: Callable[P, R], names: Mapping[str, KernelFunction]) -> Callable[P, R]:
     """Return a copy of `function` in which each of these global names means the given function."""
-    original = cast("FunctionType", function)
-    scope = {**original.__globals__, **names}
-    copy = FunctionType(original.__code__, scope, original.__name__, original.__defaults__, original.__closure__)
-    copy.__qualname__, copy.__module__, copy.__doc__ = original.__qualname__, original.__module__, original.__doc__
-    copy.__annotations__, copy.__kwdefaults__ = original.__annotations__, original.__kwdefaults__
-    copy.__dict__.update(original.__dict__)
+    scope = {**function.__globals__, **names}
+    copy = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
+    copy.__qualname__, copy.__module__, copy.__doc__ = function.__qualname__, function.__module__, function.__doc__
+    copy.__annotations__, copy.__kwdefaults__ = function.__annotations__, function.__kwdefaults__
+    copy.__dict__.update(function.__dict__)
     return cast("Callable[P, R]", copy)
 
 
@@ -190,7 +196,7 @@ def _refuse(function: FunctionType, why: str, line: int | None = None) -> NoRetu
     raise KernelError(f"{place(function.__code__, line)} {why}")
 
 
-def _value_part(function: FunctionType, name: str, value: Any) -> str:
+def _value_part(function: FunctionType, name: str, value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
     if value is math or value is np or value is getattr(builtins, name, None):
@@ -205,14 +211,13 @@ def _value_part(function: FunctionType, name: str, value: Any) -> str:
     _refuse(function, f"uses {name} = {brief(value)}, {what}", line_of_global(function.__code__, name))
 
 
-def digest(function: FunctionType) -> str:
+def digest(function: KernelFunction) -> str:
     """Return a digest of everything that decides the results of `function`: its code, constants and reached functions.
 
     Code that depends on anything else, such as a constant of an imported module, is refused: compiled functions are found by
     their digest.
     """
-    mark: str = Rebuild(_digest_over, {})(function)
-    return mark
+    return Converter(_digest_over)(function)
 
 
 def _digest_over(function: FunctionType, reached: dict[str, str]) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from types import CodeType, FrameType, ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -56,7 +55,7 @@ def with_readable_errors(owner: object, function: KernelFunction, call: KernelFu
         call: the same function, plain or compiled with its indices checked.
     """
 
-    def readable(*arguments: Any) -> Any:
+    def readable(*arguments: object) -> object:
         try:
             return call(*arguments)
         except MISTAKES as error:
@@ -72,7 +71,7 @@ def error_kind(error: Exception) -> type[KernelError]:
     return KernelIndexError if isinstance(error, IndexError) else KernelError
 
 
-def replay(kind: type[Exception], function: KernelFunction, *arguments: Any) -> Exception | None:
+def replay(kind: type[Exception], function: KernelFunction, *arguments: object) -> Exception | None:
     """Return the error of this kind that the plain function raises; its traceback has the line.
 
     Return None if the interpreter raises another error first: `math.log(0.0)`, for example, is not an error in compiled code.

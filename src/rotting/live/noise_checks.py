@@ -97,7 +97,7 @@ def _check_draws(noise: Noise) -> None:
     low, high = noise.support
     plain = bind(_fill, {draw: noise.draw})
     with naming_owner(noise):
-        digest(noise.draw)  # type: ignore[arg-type]
+        digest(noise.draw)
     fast = with_readable_errors(noise, plain, compiled(plain, checked=True))  # `checked` finds more causes of errors
     draw_plain, fill_plain = (with_readable_errors(noise, each, each) for each in (noise.draw, plain))
     few = _everywhere(_REPEATED_DRAWS)

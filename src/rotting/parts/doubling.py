@@ -1,6 +1,7 @@
 """The doubling trick: any policy that is tuned to a horizon, played without one."""
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Protocol
 
@@ -10,7 +11,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.kernels.binding import KernelFunction, bind_all
 from rotting.kernels.policy_slots import choose, explain, propensities, reset, update
 from rotting.kernels.random_numbers import subkey
-from rotting.policy import Kernel, Params, Policy, Reason, defined
+from rotting.policy import Kernel, Params, Policy, Reason, defined_policies
 
 
 class HasEpoch(Protocol):
@@ -96,12 +97,12 @@ def doubled(policy_class: type[Policy]) -> type[Policy]:
         def __repr__(self) -> str:
             return f"doubling({policy_class(*self.params)!r})"
 
-        def __reduce__(self) -> tuple[Any, ...]:
+        def __reduce__(self) -> tuple[Callable[..., Policy], tuple[object, ...]]:
             return (doubling, (policy_class(*self.params),))
 
     Doubled.__doc__ = f"{policy_class.__name__} in epochs of doubling length, each from scratch: needs no horizon."
     Doubled.__name__ = Doubled.__qualname__ = f"Doubled{policy_class.__name__}"
-    del defined[Doubled.name]  # the registry makes it from its name, and lists only what was written
+    del defined_policies[Doubled.name]  # the registry makes it from its name, and lists only what was written
     return Doubled
 
 

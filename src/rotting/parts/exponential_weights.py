@@ -22,7 +22,7 @@ class Weights(NamedTuple):
 
     log_weights: Floats  # [K] ln(w_i / max_j w_j)
     propensity: Floats  # [K] the probability with which each arm was last drawn
-    scratch: Floats  # [K] working space of `draw`
+    scratch: Floats  # [K] working space of `draw_arm`
     rates: Floats  # [2] gamma, of exploration, and alpha, of sharing (Exp3.S)
     batch: Ints  # [2] rounds between two restarts (Rexp3; 0 = none), and restarts so far
     epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length (0 = not tuned)
@@ -49,7 +49,7 @@ def equalise(s: Weights, horizon: int) -> None:
     s.epoch[0], s.epoch[1] = 0, horizon
 
 
-def mix(s: Weights, arms: Ints, out: Floats) -> None:
+def probabilities(s: Weights, arms: Ints, out: Floats) -> None:
     """Write `p_i = (1 - gamma) w_i / W + gamma / |A|` of the available arms A into `out`, in their order."""
     gamma = s.rates[0]
     top, total = -math.inf, 0.0
@@ -62,9 +62,9 @@ def mix(s: Weights, arms: Ints, out: Floats) -> None:
         out[k] = (1.0 - gamma) * (out[k] / total) + gamma / arms.size
 
 
-def draw(s: Weights, t: int, key: int, arms: Ints) -> int:
-    """Return an arm drawn with the probabilities of `mix`, and keep the probability of that draw."""
-    mix(s, arms, s.scratch)
+def draw_arm(s: Weights, t: int, key: int, arms: Ints) -> int:
+    """Return an arm drawn with the probabilities of `probabilities`, and keep the probability of that draw."""
+    probabilities(s, arms, s.scratch)
     u, below = uniform(key, t, 0), 0.0
     last = arms.size - 1
     for k in range(arms.size):

@@ -61,8 +61,8 @@ def start_recent(s: Recent, tau: int) -> None:
     s.tau[0] = tau
 
 
-def log_reward(s: Recent, t: int, arm: int, reward: float) -> None:
-    """Log the reward that came in round t."""
+def add_recent(s: Recent, t: int, arm: int, reward: float) -> None:
+    """Add the reward that came in round t."""
     e = s.marks[2]
     s.rounds[e], s.arms[e], s.high[e], s.low[e] = t, arm, reward, 0.0
     s.marks[2] = e + 1
@@ -83,7 +83,7 @@ def _turn_over(s: Recent) -> None:
     s.marks[1] = s.marks[2]
 
 
-def slide(s: Recent, t: int) -> None:
+def slide_to(s: Recent, t: int) -> None:
     """Move the window to rounds t - tau, ..., t - 1: drop older entries."""
     while s.marks[0] < s.marks[2] and s.rounds[s.marks[0]] < t - s.tau[0]:
         if s.marks[0] == s.marks[1]:
@@ -101,7 +101,7 @@ def recent_sum(s: Recent, i: int) -> float:
     return difference(s.old_high[i], s.old_low[i], -s.new_high[i], -s.new_low[i])
 
 
-def strike_out(s: Recent, arm: int) -> None:
+def forget_recent(s: Recent, arm: int) -> None:
     """Remove an arm from the log."""
     for e in range(s.marks[0], s.marks[2]):
         if s.arms[e] == arm:

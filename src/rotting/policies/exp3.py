@@ -6,7 +6,7 @@ from typing import Literal, Self, Unpack
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, FRACTION, INDEX, positive_int
 from rotting.kernels.elementary import log
-from rotting.parts.exponential_weights import Weights, boost, draw, equalise, forget, mix, new_weights, rescale
+from rotting.parts.exponential_weights import Weights, boost, draw_arm, equalise, forget, new_weights, probabilities, rescale
 from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range
 from rotting.policy import Kernel, Params, Policy, parameter
 
@@ -68,11 +68,11 @@ def init(p: Params, n_arms: int, capacity: int) -> Weights:
 
 def choose(p: Params, s: Weights, t: int, key: int, arms: Ints) -> int:
     """Draw arm i with probability `p_i = (1 - gamma) w_i / W + gamma / K`."""
-    return draw(s, t, key, arms)
+    return draw_arm(s, t, key, arms)
 
 
 def propensities(p: Params, s: Weights, t: int, arms: Ints, out: Floats) -> None:
-    mix(s, arms, out)
+    probabilities(s, arms, out)
 
 
 def update(p: Params, s: Weights, t: int, arm: int, reward: float) -> None:

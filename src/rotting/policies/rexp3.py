@@ -5,7 +5,7 @@ from typing import Literal, Self, Unpack
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT, FINITE, FRACTION, INDEX, POSITIVE, positive_int
 from rotting.kernels.elementary import ceil, log, power
-from rotting.parts.exponential_weights import Weights, draw, equalise, forget, mix, new_weights
+from rotting.parts.exponential_weights import Weights, draw_arm, equalise, forget, new_weights, probabilities
 from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range
 from rotting.policies.exp3 import tuned_gamma
 from rotting.policies.exp3 import update as update_weights
@@ -76,7 +76,7 @@ def init(p: Params, n_arms: int, capacity: int) -> Weights:
 def choose(p: Params, s: Weights, t: int, key: int, arms: Ints) -> int:
     """Draw arm i with probability `p_i = (1 - gamma) w_i / W + gamma / K`, after each batch from equal weights."""
     begin_batch(s, t)
-    return draw(s, t, key, arms)
+    return draw_arm(s, t, key, arms)
 
 
 def propensities(p: Params, s: Weights, t: int, arms: Ints, out: Floats) -> None:
@@ -84,7 +84,7 @@ def propensities(p: Params, s: Weights, t: int, arms: Ints, out: Floats) -> None
         for k in range(arms.size):
             out[k] = 1.0 / arms.size
     else:
-        mix(s, arms, out)
+        probabilities(s, arms, out)
 
 
 def update(p: Params, s: Weights, t: int, arm: int, reward: float) -> None:

@@ -8,7 +8,7 @@ from rotting.common.arrays import Ints
 from rotting.common.rules import COUNT, FINITE, POSITIVE
 from rotting.parts.posteriors import POSTERIOR, thompson
 from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, to_policy_scale
-from rotting.parts.sliding_window import Recent, log_reward, new_recent, recent_sum, slide, start_recent, strike_out
+from rotting.parts.sliding_window import Recent, add_recent, forget_recent, new_recent, recent_sum, slide_to, start_recent
 from rotting.policy import Kernel, Params, Policy, parameter
 
 
@@ -77,17 +77,17 @@ def pulled(s: State, i: int) -> bool:
 
 def evidence(p: Params, s: State, t: int, i: int) -> tuple[float, float]:
     """Return N_i and S_i, of the window that ends before round t."""
-    slide(s.recent, t)
+    slide_to(s.recent, t)
     return float(s.recent.pulls[i]), recent_sum(s.recent, i)
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    log_reward(s.recent, t, arm, to_policy_scale(p, reward))
+    add_recent(s.recent, t, arm, to_policy_scale(p, reward))
     s.ever[arm] += 1
 
 
 def forget(p: Params, s: State, arm: int) -> None:
-    strike_out(s.recent, arm)
+    forget_recent(s.recent, arm)
 
 
 SlidingWindowTS.kernel = Kernel(init, update=update, forget=forget, **thompson(evidence, pulled))

@@ -10,7 +10,7 @@ from rotting.common.rules import COUNT, INDEX, POSITIVE, RANGE_SCALE, positive_i
 from rotting.kernels.elementary import ceil, log
 from rotting.parts.largest_index import by_index
 from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise, range_of, reset_noise
-from rotting.parts.sliding_window import Recent, log_reward, new_recent, recent_sum, slide, start_recent, strike_out
+from rotting.parts.sliding_window import Recent, add_recent, forget_recent, new_recent, recent_sum, slide_to, start_recent
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
@@ -90,7 +90,7 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
 
 
 def begin_round(s: State, t: int) -> None:
-    slide(s.recent, t)
+    slide_to(s.recent, t)
 
 
 def index(p: Params, s: State, t: int, i: int) -> Reason:
@@ -103,12 +103,12 @@ def index(p: Params, s: State, t: int, i: int) -> Reason:
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    log_reward(s.recent, t, arm, reward)
+    add_recent(s.recent, t, arm, reward)
     observe_noise(p, s.noise, arm, reward)
 
 
 def forget(p: Params, s: State, arm: int) -> None:
-    strike_out(s.recent, arm)
+    forget_recent(s.recent, arm)
     forget_noise(s.noise, arm)
 
 
