@@ -3,7 +3,7 @@
 import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -16,21 +16,34 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.lines import Line2D
+    from matplotlib.typing import LineStyleType
 
 # Seven markers, since seven has no factor in common with the numbers of colours and line styles.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "handlelength": 3.6}
 _SMALLER = (1.0, 0.9, 0.8, 0.7, 0.6)  # font sizes of a legend that are tried, relative to the usual one
 _SHARES = (0.55, 0.95)  # shares of the height of the axes that a legend may take; the larger one if no size fits the smaller
 _MAX_TICK_LABELS = 8  # labels of values that fit below a logarithmic axis
 _APART = 0.06  # smallest distance of two of them, relative to the axis
 
 
+class LegendStyle(TypedDict, total=False):
+    """Arguments of Matplotlib for a legend."""
+
+    frameon: bool
+    fontsize: float | str
+    handlelength: float
+    ncols: int
+    columnspacing: float
+
+
+LEGEND: LegendStyle = {"frameon": False, "fontsize": "small", "handlelength": 3.6}
+
+
 class CurveStyle(NamedTuple):
     """The style of a curve: colour, line style and marker."""
 
     colour: str
-    style: Any
+    style: "LineStyleType"
     marker: str
 
 
@@ -66,9 +79,17 @@ def draw_panel(ax: "Axes", panel: Panel, styles: Mapping[str, CurveStyle]) -> "l
                 ax.errorbar(curve.x, curve.y, yerr=ends, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)
             else:
                 ax.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.12, linewidth=0)
-        thin: dict[str, Any] = {"linewidth": 1.2, "marker": marker, "markersize": 4} if curve.points else {}
-        alone = {"marker": "o"} if len(curve.x) == 1 else {}  # a line of one point is invisible
-        lines += ax.plot(curve.x, curve.y, color=colour, linestyle=style, label=curve.label, **{**alone, **thin})
+        alone = "o" if len(curve.x) == 1 else None  # a line of one point is invisible
+        lines += ax.plot(
+            curve.x,
+            curve.y,
+            color=colour,
+            linestyle=style,
+            label=curve.label,
+            marker=marker if curve.points else alone,
+            markersize=4 if curve.points else None,  # None: as the style in force says
+            linewidth=1.2 if curve.points else None,
+        )
     ax.set_xlabel(panel.x_label)
     ax.set_ylabel(panel.y_label)
     marked = any(curve.points for curve in panel.curves)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from rotting import report
 from rotting.common.arrays import Floats
@@ -35,6 +35,9 @@ from rotting.simulation.timing import time_rounds
 Results = Mapping[str, Result]
 """The results of an experiment, by the names of its games."""
 
+
+Settings = TypeVar("Settings")
+"""The type of the settings of an experiment: a frozen dataclass that JSON can carry, with a `seed`."""
 
 PROCESSES = 5
 """Number of processes in which times are measured."""
@@ -80,14 +83,14 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(Generic[Settings]):
     """An experiment of a paper.
 
     Args:
         id: its stable name, the module's with hyphens.
         title: what it is, in a few words.
         reference: where it is published.
-        sizes: settings (a frozen dataclass that JSON can carry, with a `seed`) under "quick" and "full".
+        sizes: the settings under "quick" and "full".
         prepare: `prepare(settings, workers, progress)` reads data and returns the games.
         findings: `findings(settings, prepared, results)` returns the text, figures, tables and claims of the report.
         order: the place of the experiment in the report.
@@ -96,9 +99,9 @@ class Experiment:
     id: str
     title: str
     reference: str
-    sizes: Mapping[str, Any]
-    prepare: Callable[[Any, int | None, bool | None], Prepared]
-    findings: Callable[[Any, Prepared, Results], Findings]
+    sizes: Mapping[str, Settings]
+    prepare: Callable[[Settings, int | None, bool | None], Prepared]
+    findings: Callable[[Settings, Prepared, Results], Findings]
     order: int
 
 
@@ -132,7 +135,7 @@ def check_id(name: str) -> str:
     return name
 
 
-def find(name: str) -> Experiment:
+def find(name: str) -> Experiment[Any]:
     """Return the experiment called `name`.
 
     Example:
@@ -140,7 +143,7 @@ def find(name: str) -> Experiment:
         10000
     """
     module = importlib.import_module(f"{__name__}.{check_id(name).replace('-', '_')}")
-    experiment: Experiment = module.EXPERIMENT
+    experiment: Experiment[Any] = module.EXPERIMENT
     return experiment
 
 
@@ -166,7 +169,7 @@ def run(
     chosen = [find(name) for name in list_experiments() if name in wanted]
 
     @cache  # experiments with the same `prepare` and settings share the data, which can take long to read
-    def prepare(function: Callable[[Any, int | None, bool | None], Prepared], settings: Any) -> Prepared:
+    def prepare(function: Callable[[Settings, int | None, bool | None], Prepared], settings: Settings) -> Prepared:
         return function(settings, workers, progress)
 
     prepared = [prepare(each.prepare, each.sizes[size]) for each in chosen]
@@ -185,7 +188,7 @@ def run(
     ]
 
 
-def _finish(experiment: Experiment, size: str, prepared: Prepared, results: Results) -> FinishedExperiment:
+def _finish(experiment: Experiment[Any], size: str, prepared: Prepared, results: Results) -> FinishedExperiment:
     settings = experiment.sizes[size]
     found = experiment.findings(settings, prepared, results)
     section = Section(
@@ -198,12 +201,12 @@ def _finish(experiment: Experiment, size: str, prepared: Prepared, results: Resu
     return FinishedExperiment(section, results)
 
 
-def _policies(results: Results) -> dict[str, dict[str, Any]]:
+def _policies(results: Results) -> dict[str, dict[str, object]]:
     """Return the parameters of the policies by class; a parameter that varies has the list of its values."""
-    variants: dict[str, list[dict[str, Any]]] = {}
+    variants: dict[str, list[dict[str, object]]] = {}
     for policy in dict.fromkeys(policy for result in results.values() for policy in result.policies):
         variants.setdefault(type(policy).__name__, []).append(policy.shown_params())
-    merged: dict[str, dict[str, Any]] = {}
+    merged: dict[str, dict[str, object]] = {}
     for name, variant_params in variants.items():
         values = {
             key: list(dict.fromkeys(params[key] for params in variant_params if key in params))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, NoInterval
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.tables import Column, FormattedTable, value_column
+from rotting.display.tables import Column, FormattedTable, Row, value_column
 from rotting.experiments import Experiment, Prepared, Results
 from rotting.experiments.rested_two_arms import GRID, RARE_SHOW_FROM, SIGMA, game_name
 from rotting.policy import Policy
@@ -132,7 +131,7 @@ def _figure(settings: Settings, measured: _Measured) -> Figure:
 
 
 def _table(settings: Settings, measured: _Measured) -> FormattedTable:
-    rows: list[dict[str, Any]] = [{"L": L} for L in settings.drops]
+    rows: list[Row] = [{"L": L} for L in settings.drops]
     columns = [value_column("L", ".3g")]
     for label, chosen in PAPER.items():
         own = measured.regret(label, chosen)

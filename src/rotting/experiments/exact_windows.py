@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from rotting.problems.noise import Gaussian
 from rotting.report.claims import Statement, estimate_text
 from rotting.report.model import Findings
 from rotting.simulation.plan import Simulation
+from rotting.simulation.result import Result
 
 ALPHA = 1.4
 EXACT, EFF, EFF_FINE, SCAN = "RAW-UCB", "EFF-RAW-UCB, m = 2", "EFF-RAW-UCB, m = 1.1", "scan of all windows"
@@ -191,7 +192,7 @@ def _trace(policy: Policy, problem: Problem, rounds: Ints, run: int, seed: int) 
     return seen, _kilobytes(state)
 
 
-def _kilobytes(state: Any) -> float:
+def _kilobytes(state: NamedTuple) -> float:
     return float(sum(array.nbytes for array in states.arrays(state))) / 1e3
 
 
@@ -247,7 +248,7 @@ class _Measured:
         T = self.timed(SCAN)[-1]
         return mean_interval(np.mean([self.us(name, T, upper) / self.us(name, T, lower) for name in NAMES], axis=0))
 
-    def _game(self, problem: str, T: int, label: str) -> tuple[Any, int]:
+    def _game(self, problem: str, T: int, label: str) -> tuple[Result, int]:
         scan = label == SCAN
         return self.results[game_name(problem, T, scan)], 0 if scan else LEARNERS.index(label)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import mean_interval
 from rotting.display.figures import BAND, Curve, Figure, Panel, mean_points, regret_panel
-from rotting.display.tables import Column, FormattedTable, interval_column, value_column
+from rotting.display.tables import Column, FormattedTable, Row, interval_column, value_column
 from rotting.experiments import ORDER, Experiment, Prepared, Results
 from rotting.policy import Policy
 from rotting.problems import Linear, Piecewise, Problem, stationary, two_arms
@@ -203,8 +203,8 @@ def _tightest(problem: Problem, policy: Policy, rounds: list[int]) -> Proved:
     return Proved(f"{best.name} ({best.reference.partition(' (')[0]})", best.values)
 
 
-def _upper_rows(prepared: Prepared, results: Results, proved: dict[str, list[Proved]]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
+def _upper_rows(prepared: Prepared, results: Results, proved: dict[str, list[Proved]]) -> list[Row]:
+    rows: list[Row] = []
     for name, tightest in proved.items():
         result = results[name]
         most = constants(prepared.games[name].one_problem).largest_regret()
@@ -225,7 +225,7 @@ def _upper_rows(prepared: Prepared, results: Results, proved: dict[str, list[Pro
     return rows
 
 
-def _upper_table(rows: list[dict[str, Any]]) -> FormattedTable:
+def _upper_table(rows: list[Row]) -> FormattedTable:
     columns = (
         value_column("problem"),
         value_column("policy"),
@@ -315,7 +315,7 @@ def _hard_figure(
     return Figure("hard-instances", "Hard instances: regret and its lower bound", caption, panels, columns=2, first=ORDER)
 
 
-def _upper_claims(results: Results, proved: dict[str, list[Proved]], rows: list[dict[str, Any]]) -> list[Claim]:
+def _upper_claims(results: Results, proved: dict[str, list[Proved]], rows: list[Row]) -> list[Claim]:
     claims = []
     for place, label in enumerate(FOUR):
         regrets = [results[name].regret[place, :, -1] for name in proved]

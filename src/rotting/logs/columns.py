@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
-from typing import Any, NamedTuple, SupportsFloat
+from typing import NamedTuple, SupportsFloat
 
 import numpy as np
 
-from rotting.common.arrays import Floats, Ints
+from rotting.common.arrays import AnyArray, Floats, Ints
 from rotting.common.rules import FINITE, LARGEST, PROPENSITY, Rule, suggest
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.live.past_rewards import comma_hint, to_list
@@ -29,12 +29,12 @@ class NamedColumn:
     name: str
 
     @cached_property
-    def values(self) -> Sequence[Any]:
+    def values(self) -> Sequence[object]:
         """The values as Python values."""
         return to_list(self.name, self.table.columns[self.name])
 
     @property
-    def array(self) -> Any:
+    def array(self) -> AnyArray:
         """The values as an array, which is empty if the column is none."""
         column = self.table.columns[self.name]
         array = column.to_numpy() if hasattr(column, "to_numpy") else column
@@ -80,11 +80,11 @@ def labels(column: NamedColumn, may_look_missing: bool = False) -> Labels:
     The arms of a bandit's own log are all known, even if an arm is called None or "NA" (`may_look_missing`).
     """
     values, name = column.values, column.name
-    numbers: dict[Any, int] = {}
+    numbers: dict[object, int] = {}
     try:
         which = np.fromiter((numbers.setdefault(each, len(numbers)) for each in values), np.int64, len(values))
     except TypeError:  # a value cannot be hashed
-        row = next(k for k, each in enumerate(values) if not isinstance(each, Hashable))
+        row = next(k for k, each in enumerate(values) if not _is_hashable(each))
         kinds = "a string, a number or a tuple of these"
         raise InvalidTypeError(name, f"be {kinds}", values[row], where=column.place(row)) from None
     for value, number in numbers.items():
@@ -92,6 +92,14 @@ def labels(column: NamedColumn, may_look_missing: bool = False) -> Labels:
             row = int(np.flatnonzero(which == number)[0])
             raise InvalidValueError(name, "not be missing", value, where=column.place(row))
     return Labels(tuple(numbers), which)
+
+
+def _is_hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def rewards(column: NamedColumn) -> Floats:
@@ -136,7 +144,7 @@ def available(column: NamedColumn) -> list[frozenset[Hashable]]:
     return _lists(column, column.values)
 
 
-def _lists(column: NamedColumn, values: Sequence[Any]) -> list[frozenset[Hashable]]:
+def _lists(column: NamedColumn, values: Sequence[object]) -> list[frozenset[Hashable]]:
     found = []
     texts: dict[str, frozenset[Hashable]] = {}
     for row, value in enumerate(values):
@@ -151,7 +159,7 @@ def _lists(column: NamedColumn, values: Sequence[Any]) -> list[frozenset[Hashabl
                 listed = None
         if not isinstance(listed, Sequence | set | frozenset | np.ndarray) or isinstance(listed, str):
             listed = None
-        if listed is None or not all(isinstance(each, Hashable) for each in listed):
+        if listed is None or not all(map(_is_hashable, listed)):
             rule = 'be a list of arms, in text such as ["a", "b"]'
             raise InvalidTypeError(column.name, rule, value, where=column.place(row))
         found.append(frozenset(listed))

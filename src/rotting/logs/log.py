@@ -1,9 +1,9 @@
 """`Log`: the decisions of the past, in their order, with what each of them paid."""
 
 from collections.abc import Hashable, Sequence, Sized
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rotting.common.arrays import Ints
 from rotting.common.html_parts import block
@@ -56,7 +56,7 @@ class Log:
 
     def __init__(
         self,
-        data: Any,
+        data: object,
         arm: str = "arm",
         reward: str = "reward",
         time: str | None = None,
@@ -124,7 +124,7 @@ class Log:
         return self.reward.size
 
     @property
-    def known(self) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    def known(self) -> NDArray[np.bool_]:
         """Whether the reward of each row is known."""
         return ~np.isnan(self.reward)
 

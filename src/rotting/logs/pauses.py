@@ -25,6 +25,7 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
 from rotting.live.probe import SPAN_STARTS
@@ -40,7 +41,7 @@ DRAWS = 1_000  # of spans, for each test
 class Spans(NamedTuple):
     """The spans of all arms that the probe could have paused; levels are relative to the mean of the m pulls before."""
 
-    paused: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+    paused: NDArray[np.bool_]
     number: Ints  # of the span in the life of its arm
     m: Floats
     at_once: Floats
