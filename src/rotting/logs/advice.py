@@ -4,8 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,14 +14,13 @@ from rotting.common.rules import nonnegative_int, positive_int
 from rotting.common.short_numbers import word_list
 from rotting.common.statistics import Interval, NoInterval
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.plots import plot_figure
 from rotting.display.tables import NO_INTERVAL, Column, FormattedTable, ends_text, interval_text, number_format
 from rotting.engines.family_draws import FamilyDraws
-from rotting.errors import InvalidTypeError
+from rotting.logs.curves import Plotted
 from rotting.logs.description import earned_text
 from rotting.logs.diagnosis import Diagnosis, diagnose
 from rotting.logs.fit import FittedFamily, fit
-from rotting.logs.log import Log
+from rotting.logs.log import Log, check_log
 from rotting.logs.verdicts import Clock, Decay
 from rotting.policies.eff_raw_ucb import EffRAWUCB
 from rotting.policies.raw_ucb import RAWUCB
@@ -36,9 +34,6 @@ from rotting.problems.oracle import OPTIMAL
 from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate_all
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Picture
 
 ROUNDS = 40_000_000  # of one policy under one reading, which decide the number of runs
 FEWEST_RUNS, MOST_RUNS = 40, 200
@@ -65,7 +60,7 @@ class Gain(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Advice:
+class Advice(Plotted):
     """What policies would have earned instead of the one that wrote a log. `advise` returns it.
 
     Args:
@@ -118,19 +113,6 @@ class Advice:
             "The intervals contain 95 % of the results. Gains are relative to the choices of the log in the same problem.",
         )
         return FormattedTable((self.reason,), columns, rows, left=2, notes=notes)
-
-    def plot(self, path: str | Path | None = None) -> "Picture":
-        """Draw the gains with their intervals, a panel for each clock.
-
-        Needs the extra `rotting[plot]`.
-
-        Args:
-            path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
-
-        Returns:
-            The Matplotlib figure.
-        """
-        return plot_figure(self.figure(), path)
 
     def figure(self) -> Figure:
         """Return the gains with their intervals as a figure, a panel for each clock."""
@@ -188,8 +170,7 @@ def advise(
         >>> advice.reason
         'Whichever way your arms wear out, UCB1 would have earned 59 % more.'
     """
-    if not isinstance(log, Log):
-        raise InvalidTypeError("log", "be a Log", log)
+    check_log(log)
     seed = nonnegative_int("seed", seed)
     diagnosis = diagnose(log)
     listed = tuple(default_policies(log)) if policies is None else check_policies(policies)

@@ -13,6 +13,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.logs.log import Log
 from rotting.logs.stacks import Stacks
 
+# docs/log-intervals.md measures with these values how often the bounds of a replay hold.
 FEWEST_IN_BUCKET = 5
 """Rewards that each arm must have in each bucket."""
 _NUMBERS = (32, 16, 8, 4)  # of buckets: the first one that every arm fills is taken

@@ -15,7 +15,7 @@ from rotting.logs import two_clocks
 from rotting.logs.clocks import FEWEST_UNITS
 from rotting.logs.fitted_noise import fitted_noise
 from rotting.logs.levels import Cells, cells_of, draw_levels, levels_of, pull_starts, round_starts
-from rotting.logs.log import Log, positions
+from rotting.logs.log import Log, check_log, positions
 from rotting.logs.verdicts import Clock
 from rotting.problems.arms import Arm, Product, Rested, Restless, Sum
 from rotting.problems.decays import Piecewise
@@ -175,11 +175,8 @@ def _counts(rows: Rounds, n_arms: int, pull_pieces: Ints, round_pieces: Ints) ->
     pulls = np.searchsorted(pull_pieces, rows.pulls, side="right") - 1
     rounds = np.searchsorted(round_pieces, np.arange(rows.arm.size), side="right") - 1
     shape = n_arms, pull_pieces.size, round_pieces.size
-    return (
-        np.bincount(np.ravel_multi_index((rows.arm, pulls, rounds), shape), minlength=math.prod(shape))
-        .astype(float)
-        .reshape(shape)
-    )
+    places = np.ravel_multi_index((rows.arm, pulls, rounds), shape)
+    return np.bincount(places, minlength=math.prod(shape)).astype(float).reshape(shape)
 
 
 def _until(steps: Steps, horizon: int) -> Steps:
@@ -215,8 +212,7 @@ def fit(log: Log, clock: Clock, falling: bool = True) -> FittedFamily:
         >>> rotting.simulate(rotting.UCB1(), family, runs=5).regret[0, :, -1].max() < 100
         np.True_
     """
-    if not isinstance(log, Log):
-        raise InvalidTypeError("log", "be a Log", log)
+    check_log(log)
     if clock not in CLOCKS:
         raise InvalidValueError("clock", f"be {', '.join(map(repr, CLOCKS[:-1]))} or {CLOCKS[-1]!r}", clock)
     if not isinstance(falling, bool):

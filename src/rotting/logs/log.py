@@ -5,10 +5,10 @@ from collections.abc import Hashable, Sequence, Sized
 import numpy as np
 from numpy.typing import NDArray
 
-from rotting.common.arrays import Ints
+from rotting.common.arrays import Floats, Ints
 from rotting.common.html_parts import block
 from rotting.display.tables import FormattedTable
-from rotting.errors import InvalidArgumentError, InvalidValueError
+from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.live.past_rewards import read_columns
 from rotting.logs import columns
 
@@ -146,14 +146,32 @@ class Log:
         )
 
     def _repr_html_(self) -> str:
-        described = self.describe()
-        return block(repr(self), described._repr_html_(), note="")
+        return block(repr(self), self.describe()._repr_html_(), note="")
 
     def describe(self) -> FormattedTable:
         """Return what the log contains, and what can and cannot be learned from it."""
         from rotting.logs.description import describe  # noqa: PLC0415 - it knows the class
 
         return describe(self)
+
+
+def check_log(log: object) -> Log:
+    """Return a log; refuse anything else."""
+    if not isinstance(log, Log):
+        raise InvalidTypeError("log", "be a Log", log)
+    return log
+
+
+def rewards_by_arm(log: Log) -> list[Floats]:
+    """Return the known rewards of each arm, in their order.
+
+    Example:
+        >>> [rewards.tolist() for rewards in rewards_by_arm(Log([("a", 1.0), ("b", 0.0), ("a", 0.5), ("a", None)]))]
+        [[1.0, 0.5], [0.0]]
+    """
+    arms, rewards = log.arm[log.known], log.reward[log.known]
+    ends = np.cumsum(np.bincount(arms, minlength=len(log.arms)))
+    return np.split(rewards[np.argsort(arms, kind="stable")], ends[:-1])
 
 
 def positions(which: Ints) -> Ints:
