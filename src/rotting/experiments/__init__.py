@@ -8,7 +8,7 @@ import itertools
 import os
 import pkgutil
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -16,14 +16,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from rotting import report
+import numpy as np
+
+from rotting import registry, report
 from rotting.common.arrays import Floats
 from rotting.common.atomic_files import partial_path
 from rotting.common.machine import machine
 from rotting.common.rules import suggest
+from rotting.common.statistics import Interval, mean_interval
 from rotting.display.tables import FormattedTable
 from rotting.engines.chunk_store import ChunkStore
 from rotting.errors import InvalidValueError, PathExistsError
+from rotting.policy import Policy
 from rotting.report.about import Origins
 from rotting.report.model import Findings, Section
 from rotting.report.verdicts import KeptClaim, kept_claims, read
@@ -47,6 +51,24 @@ ORDER = (
     *("SW-UCB", "D-UCB", "UCB1", "uniform"),
 )
 """Labels of policies in one order, so that each has the same colour in all figures."""
+
+
+def tuned_policies(sigma: float = 1.0) -> dict[str, Policy]:
+    """Return the policies that need no horizon, with the tunings of the papers, by their labels.
+
+    Args:
+        sigma: the scale of the noise.
+    """
+    return {
+        "RAW-UCB 1.4": registry.make("raw-ucb", alpha=1.4, sigma=sigma),
+        "RAW-UCB 4": registry.make("raw-ucb", alpha=4.0, sigma=sigma),
+        "FEWA 0.06": registry.make("fewa", alpha=0.06, sigma=sigma),
+        "FEWA 4": registry.make("fewa", alpha=4.0, sigma=sigma),
+        "EFF-RAW-UCB 1.4": registry.make("eff-raw-ucb", alpha=1.4, sigma=sigma, m=2.0),
+        "wSWA 0.02": registry.make("wswa", alpha=0.02, sigma=sigma),
+        "UCB1": registry.make("ucb1", sigma=sigma),
+        "uniform": registry.make("uniform"),
+    }
 
 
 @dataclass(frozen=True)
@@ -215,6 +237,16 @@ def _policies(results: Results) -> dict[str, dict[str, object]]:
         }
         merged[name] = {key: found[0] if len(found) == 1 else found for key, found in values.items()}
     return merged
+
+
+def final_regret(results: Iterable[Result], index: int) -> Floats:
+    """Return `[game, run]`, the regret of a policy at the end of each game."""
+    return np.array([result.regret[index, :, -1] for result in results])
+
+
+def mean_regrets(result: Result, labels: Sequence[str]) -> dict[str, Interval]:
+    """Return the mean regret of each policy at the end, and its 95 % interval, by the labels of the policies."""
+    return {label: mean_interval(runs) for label, runs in zip(labels, result.regret[:, :, -1], strict=True)}
 
 
 def regret_at(result: Result, index: int, *shares: float) -> list[Floats]:

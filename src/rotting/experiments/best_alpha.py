@@ -10,7 +10,7 @@ from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, NoInterval
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.tables import Column, FormattedTable, Row, value_column
-from rotting.experiments import Experiment, Prepared, Results
+from rotting.experiments import Experiment, Prepared, Results, final_regret
 from rotting.experiments.rested_two_arms import GRID, RARE_SHOW_FROM, SIGMA, game_name
 from rotting.policy import Policy
 from rotting.problems import two_arms
@@ -74,8 +74,7 @@ class _Measured:
 
     def regret(self, label: str, alpha: float) -> Floats:
         """Return `[L, run]`, the regret at the end."""
-        place = PLAYERS.index((label, alpha))
-        return np.array([self.results[game_name(L)].regret[place, :, -1] for L in self.settings.drops])
+        return final_regret([self.results[game_name(L)] for L in self.settings.drops], PLAYERS.index((label, alpha)))
 
     def means(self, label: str) -> Floats:
         """Return `[L, alpha]`, the mean regrets at the end."""

@@ -25,7 +25,6 @@ from rotting.problems.noise import Gaussian
 from rotting.report.claims import Statement, estimate_text
 from rotting.report.model import Findings
 from rotting.simulation.plan import Simulation
-from rotting.simulation.result import Result
 
 ALPHA = 1.4
 EXACT, EFF, EFF_FINE, SCAN = "RAW-UCB", "EFF-RAW-UCB, m = 2", "EFF-RAW-UCB, m = 1.1", "scan of all windows"
@@ -161,6 +160,13 @@ def game_name(problem: str, horizon: int, scanned: bool = False) -> str:
     return f"{problem}-{horizon}{'-scan' if scanned else ''}"
 
 
+def _game_of(problem: str, horizon: int, label: str) -> tuple[str, int]:
+    """Return the name of the game that a policy plays, and the place of the policy in it."""
+    if label == SCAN:
+        return game_name(problem, horizon, scanned=True), 0
+    return game_name(problem, horizon), LEARNERS.index(label)
+
+
 def trace(settings: Settings, problem: Problem, horizon: int) -> Trace:
     """Return the number of vertices over time, and the sizes of the states of all policies."""
     players = policies(problem)
@@ -219,8 +225,8 @@ class _Measured:
 
     def regret(self, problem: str, T: int, label: str) -> Floats:
         """Return the regret of each run at the end."""
-        result, place = self._game(problem, T, label)
-        return np.asarray(result.regret[place, :, -1])
+        name, place = _game_of(problem, T, label)
+        return np.asarray(self.results[name].regret[place, :, -1])
 
     def timed(self, label: str) -> list[int]:
         """Return the horizons at which a policy was timed."""
@@ -228,8 +234,8 @@ class _Measured:
 
     def us(self, problem: str, T: int, label: str) -> Floats:
         """Return the time of a round in each process."""
-        scan = label == SCAN
-        return np.asarray(self.times[game_name(problem, T, scan)][:, 0 if scan else LEARNERS.index(label)])
+        name, place = _game_of(problem, T, label)
+        return np.asarray(self.times[name][:, place])
 
     def kilobytes(self, problem: str, T: int, label: str) -> float:
         """Return the size of the state at the end."""
@@ -237,7 +243,7 @@ class _Measured:
 
     def scan_agrees(self, problem: str, T: int) -> bool:
         """Return whether the scan pulled the arms as often as exact RAW-UCB did in the same run."""
-        scan, exact = (self._game(problem, T, label)[0].pulls[0, 0] for label in (SCAN, EXACT))
+        scan, exact = (self.results[_game_of(problem, T, label)[0]].pulls[0, 0] for label in (SCAN, EXACT))
         return bool(np.array_equal(scan, exact))
 
     def over(self, upper: str, lower: str) -> Interval:
@@ -247,10 +253,6 @@ class _Measured:
         """
         T = self.timed(SCAN)[-1]
         return mean_interval(np.mean([self.us(name, T, upper) / self.us(name, T, lower) for name in NAMES], axis=0))
-
-    def _game(self, problem: str, T: int, label: str) -> tuple[Result, int]:
-        scan = label == SCAN
-        return self.results[game_name(problem, T, scan)], 0 if scan else LEARNERS.index(label)
 
 
 NAMES = tuple(problems(1_000))

@@ -12,7 +12,7 @@ from rotting.common.arrays import Floats
 from rotting.common.statistics import mean_interval
 from rotting.display.figures import BAND, Curve, Figure, Panel, mean_points, regret_panel
 from rotting.display.tables import Column, FormattedTable, Row, interval_column, value_column
-from rotting.experiments import ORDER, Experiment, Prepared, Results
+from rotting.experiments import ORDER, Experiment, Prepared, Results, tuned_policies
 from rotting.policy import Policy
 from rotting.problems import Linear, Piecewise, Problem, stationary, two_arms
 from rotting.problems.noise import Gaussian
@@ -34,13 +34,7 @@ from rotting.theory import (
 from rotting.theory.theorems import is_vacuous
 
 FOUR = ("RAW-UCB", "EFF-RAW-UCB", "FEWA", "EFF-FEWA")
-LEARNERS: dict[str, Policy] = {
-    "RAW-UCB 1.4": registry.make("raw-ucb", alpha=1.4),
-    "EFF-RAW-UCB 1.4": registry.make("eff-raw-ucb", alpha=1.4, m=2.0),
-    "FEWA 0.06": registry.make("fewa", alpha=0.06),
-    "UCB1": registry.make("ucb1"),
-    "uniform": registry.make("uniform"),
-}
+LEARNERS = {label: tuned_policies()[label] for label in ("RAW-UCB 1.4", "EFF-RAW-UCB 1.4", "FEWA 0.06", "UCB1", "uniform")}
 LOWER = "lower bound"
 
 
