@@ -16,7 +16,7 @@ from rotting.kernels.binding import bind
 from rotting.kernels.policy_slots import choose, update
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
-from rotting.policy import Policy
+from rotting.policy import Params, Policy
 from rotting.problems import Abrupt, Exponential, Problem, Recovering, Rested, Visiting
 from rotting.problems.mean_table import Means
 
@@ -97,8 +97,8 @@ def whole_call(policy: Policy, problem: Problem, horizon: int, runs: int, worker
 
 
 def _stretch(
-    p: Any,
-    s: Any,
+    p: Params,
+    s: object,
     b: Board,
     m: Means,
     scale: float,
