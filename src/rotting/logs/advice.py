@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -88,15 +88,14 @@ class Advice(Plotted):
     @property
     def policy_name(self) -> str:
         """The name of the recommended policy in sentences; empty without one."""
-        policies = _policies(self.gains)
-        return "" if self.policy is None else dict(zip(policies, sentence_names(policies), strict=True))[self.policy]
+        return "" if self.policy is None else _named(_policies(self.gains), sentence_names)[self.policy]
 
     def __repr__(self) -> str:
         return f"Advice(policy={self.policy!r}, clocks={self.clocks!r}, runs={self.runs})"
 
     def table(self) -> FormattedTable:
         """Return the gains as a formatted table, with the advice above it."""
-        labels = dict(zip(_policies(self.gains), labels_of(_policies(self.gains)), strict=True))
+        labels = _named(_policies(self.gains), labels_of)
         rewards = [each.reward for each in self.gains]
         halves = [(high - low) / 2 for _, low, high in rewards if low is not None and high is not None]
         style = number_format([each.mean for each in rewards], halves)
@@ -116,8 +115,7 @@ class Advice(Plotted):
 
     def figure(self) -> Figure:
         """Return the gains with their intervals as a figure, a panel for each clock."""
-        listed = _policies(self.gains)
-        labels = dict(zip(listed, labels_of(listed), strict=True))
+        labels = _named(_policies(self.gains), labels_of)
         panels = []
         for clock in self.clocks:
             curves = []
@@ -251,7 +249,7 @@ def _choice(gains: Sequence[Gain], policies: Sequence[Policy]) -> tuple[Policy |
     unknown = next((each.gain.reason for each in gains if isinstance(each.gain, NoInterval)), None)
     lows = {policy: min(-math.inf if low is None else low for _, low, _ in found) for policy, found in ends.items()}
     best = max(lows, key=lambda policy: lows[policy])
-    names = dict(zip(policies, sentence_names(policies), strict=True))
+    names = _named(policies, sentence_names)
     if lows[best] >= LEAST_GAIN:
         low, high = _short(lows[best]), _short(max(high for _, _, high in ends[best] if high is not None))
         more = low if low == high else f"{low} to {high}"
@@ -293,6 +291,11 @@ def sentence_names(policies: Sequence[Policy]) -> list[str]:
 
 def _policies(gains: Sequence[Gain]) -> list[Policy]:
     return list(dict.fromkeys(each.policy for each in gains))
+
+
+def _named(policies: Sequence[Policy], names: Callable[[Sequence[Policy]], list[str]]) -> dict[Policy, str]:
+    """Return the name of each policy; a name depends on the other policies."""
+    return dict(zip(policies, names(policies), strict=True))
 
 
 def _short(percent: float) -> str:

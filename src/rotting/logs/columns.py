@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
-from typing import NamedTuple, SupportsFloat
+from typing import NamedTuple, SupportsFloat, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueE
 from rotting.live.past_rewards import comma_hint, to_list
 from rotting.live.reward_files import FileContent
 
+Values = TypeVar("Values")
 _TRUTHS = {"true": 1.0, "false": 0.0}
 _MISSING_WORDS = frozenset({"", "nan", "na", "null", "none"})
 _TIME = "be a date such as 2026-05-01 12:30, or a number"
@@ -60,6 +61,11 @@ def select(table: FileContent, parameter: str, name: object) -> NamedColumn:
         hint = suggest(name, table.columns) or f"; the columns are {', '.join(map(repr, table.columns))}"
         raise InvalidValueError(parameter, "be the name of a column", name, hint=hint)
     return NamedColumn(table, name)
+
+
+def optional(table: FileContent, parameter: str, name: str | None, read: Callable[[NamedColumn], Values]) -> Values | None:
+    """Return what `read` makes of a column; None if the argument names no column."""
+    return None if name is None else read(select(table, parameter, name))
 
 
 def is_missing(value: object) -> bool:

@@ -52,16 +52,16 @@ def pull_starts(pulls: Ints, horizon: int) -> Ints:
     """Return where cells of pulls start: half of them lie within the pulls of the median arm, shorter ones first."""
     typical = max(float(np.median(pulls[pulls > 0])), 1.0)
     growth = float(np.log2(horizon / typical)) if horizon > typical else 1.0
-    shares = powers(_even(horizon, pulls.size), min(max(growth, 1.0), _MAX_GROWTH))
+    shares = powers(_even_starts(horizon, pulls.size), min(max(growth, 1.0), _MAX_GROWTH))
     return np.unique((shares * horizon).astype(np.int64))
 
 
 def round_starts(n_arms: int, horizon: int) -> Ints:
     """Return where cells of rounds start, all of one length."""
-    return np.unique((_even(horizon, n_arms) * horizon).astype(np.int64))
+    return np.unique((_even_starts(horizon, n_arms) * horizon).astype(np.int64))
 
 
-def _even(horizon: int, n_arms: int) -> Floats:
+def _even_starts(horizon: int, n_arms: int) -> Floats:
     """Return where cells of equal length start on a clock from 0 to 1, as many as the rewards can fill."""
     cells = min(max(horizon // (FEWEST_IN_CELL * n_arms), 1), MOST_CELLS)
     return np.arange(cells) / cells
@@ -169,8 +169,8 @@ def _beyond_noise(spread: float, noise: float, freedom: int, draw: float) -> flo
     The size is a chi-squared variable divided by its degrees of freedom. `draw` is a standard normal variable: the chi-squared
     one has nearly a normal distribution, with a variance of 2 / freedom.
     """
-    off: float = draw * (2 / max(freedom, 1)) ** 0.5
-    return max(spread - noise * (1 + off), 0.0)
+    size: float = 1 + draw * (2 / max(freedom, 1)) ** 0.5
+    return max(spread - noise * size, 0.0)
 
 
 def _chances(likelihood: Floats) -> Floats:
@@ -198,8 +198,8 @@ def draw_levels(levels: Levels, rng: np.random.Generator, lowest: float, highest
         highest: no level is above it.
         falling: whether no curve may rise.
     """
-    drawn = _walk(levels, rng)
-    _go_on(drawn, levels.cells, share_of_fall(float(rng.random())), relative=lowest >= 0)
+    drawn = _draw_walk(levels, rng)
+    _extend(drawn, levels.cells, share_of_fall(float(rng.random())), relative=lowest >= 0)
     curves = np.ascontiguousarray(np.clip(drawn, lowest, highest).T)
     return falling_curves(curves, levels.cells.counts.T + 1) if falling else curves
 
@@ -234,7 +234,7 @@ def falling_curve(values: Floats, weights: Floats) -> Floats:
     return np.repeat([total / weight for total, weight, _ in pools], [int(number) for *_, number in pools])
 
 
-def _walk(levels: Levels, rng: np.random.Generator) -> Floats:
+def _draw_walk(levels: Levels, rng: np.random.Generator) -> Floats:
     """Return levels [cell, arm], drawn from the last cell to the first."""
     size, _, n_arms = levels.means.shape
     step = (levels.chances[:-1] <= rng.random(n_arms)).sum(axis=0)
@@ -267,7 +267,7 @@ def share_of_fall(place: float) -> float:
     return min(max((place - _EXTREME) / (1 - 2 * _EXTREME), 0.0), 1.0)
 
 
-def _go_on(drawn: Floats, cells: Cells, share: float, *, relative: bool) -> None:
+def _extend(drawn: Floats, cells: Cells, share: float, *, relative: bool) -> None:
     """Let the levels [cell, arm] after the last reward of each arm repeat this share of its recent fall."""
     size, n_arms = drawn.shape
     seen = cells.counts > 0

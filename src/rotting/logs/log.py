@@ -78,21 +78,13 @@ class Log:
         rewards = columns.rewards(columns.select(table, "reward", reward))
         if not rewards.size:
             raise InvalidValueError("data", "have at least one row", data, got="none")
-        units = columns.Labels(("",), np.zeros(rewards.size, np.int64))
-        if unit is not None:
-            units = columns.labels(columns.select(table, "unit", unit))
-        times, dated = np.arange(rewards.size, dtype=np.float64), False
-        if time is not None:
-            times, dated = columns.times(columns.select(table, "time", time))
-        chances = None
-        if propensity is not None:
-            chances = columns.propensities(columns.select(table, "propensity", propensity))
-        choices = None
-        if available is not None:
-            choices = columns.available(columns.select(table, "available", available))
-        pauses = None
-        if paused is not None:
-            pauses = columns.paused(columns.select(table, "paused", paused), arms.names)
+        no_units = columns.Labels(("",), np.zeros(rewards.size, np.int64))
+        units = columns.optional(table, "unit", unit, columns.labels) or no_units
+        row_numbers = np.arange(rewards.size, dtype=np.float64)
+        times, dated = columns.optional(table, "time", time, columns.times) or (row_numbers, False)
+        chances = columns.optional(table, "propensity", propensity, columns.propensities)
+        choices = columns.optional(table, "available", available, columns.available)
+        pauses = columns.optional(table, "paused", paused, lambda column: columns.paused(column, arms.names))
         rounds = np.arange(1, rewards.size + 1)
         if table.is_log and "round" in table.columns:
             rounds = np.array(table.columns["round"], np.int64)

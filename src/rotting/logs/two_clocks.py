@@ -30,7 +30,7 @@ _ALIKE = 0.3  # the curve of an arm is taken to differ from that of all arms by 
 _TINY = 1e-12  # stands for a divisor of 0: that of a unit or an arm that earned nothing, or of rewards without variance
 
 
-class Table(NamedTuple):
+class CellTable(NamedTuple):
     """The rewards of each cell that has any."""
 
     unit: Ints
@@ -48,7 +48,7 @@ class Table(NamedTuple):
     multiplicative: bool
 
 
-def table_of(arm: Ints, unit: Ints, own: Ints, reward: Floats, n_arms: int, starts: Ints) -> Table:
+def cell_table(arm: Ints, unit: Ints, own: Ints, reward: Floats, n_arms: int, starts: Ints) -> CellTable:
     """Return the rewards of each cell.
 
     Args:
@@ -83,10 +83,10 @@ def table_of(arm: Ints, unit: Ints, own: Ints, reward: Floats, n_arms: int, star
     rounds = np.unique(-(-np.arange(ROUND_BINS) * horizon // ROUND_BINS))
     place = found // (ROUND_BINS * PULL_BINS * n_arms), arms, found // ROUND_BINS % PULL_BINS, found % ROUND_BINS
     spread = np.sqrt(counts * variance[arms])
-    return Table(*place, counts, sums, spread, edges, reached, traffic / horizon, starts, rounds, multiplicative)
+    return CellTable(*place, counts, sums, spread, edges, reached, traffic / horizon, starts, rounds, multiplicative)
 
 
-def draw_curves(table: Table, rng: np.random.Generator, *, falling: bool) -> tuple[Floats, Floats]:
+def draw_curves(table: CellTable, rng: np.random.Generator, *, falling: bool) -> tuple[Floats, Floats]:
     """Return curves that the rewards could have come from: [arm, piece] over all pulls of an arm, and [arm, bin] over rounds.
 
     They are fitted to sums of rewards that are drawn anew.
@@ -98,7 +98,7 @@ def draw_curves(table: Table, rng: np.random.Generator, *, falling: bool) -> tup
     return over_all, rounds
 
 
-def _fit(table: Table, sums: Floats, *, falling: bool) -> tuple[Floats, Floats, Floats]:
+def _fit(table: CellTable, sums: Floats, *, falling: bool) -> tuple[Floats, Floats, Floats]:
     """Return the levels of the units, and the curves [arm, bin] over own pulls and over rounds."""
     n_arms = len(table.edges)
     level, prior = _levels(table, sums)
@@ -121,7 +121,7 @@ def _fit(table: Table, sums: Floats, *, falling: bool) -> tuple[Floats, Floats, 
     return units, pulls, rounds
 
 
-def _levels(table: Table, sums: Floats) -> tuple[Floats, Floats]:
+def _levels(table: CellTable, sums: Floats) -> tuple[Floats, Floats]:
     """Return the level of each arm, and [arm, 1]: the rows that count as much as what is known from the other arms."""
     n_arms = len(table.edges)
     rows = np.maximum(sums_by(table.arm, table.counts, n_arms), 1)
@@ -135,7 +135,7 @@ def _levels(table: Table, sums: Floats) -> tuple[Floats, Floats]:
     return level, (noise / (_ALIKE * scale) ** 2)[:, None]
 
 
-def _unit_levels(table: Table, sums: Floats, pulls: Floats, rounds: Floats) -> Floats:
+def _unit_levels(table: CellTable, sums: Floats, pulls: Floats, rounds: Floats) -> Floats:
     """Return the levels of the units, given both curves in each cell. Their mean, weighted by traffic, changes nothing."""
     size = table.traffic.size
     if table.multiplicative:
@@ -148,7 +148,7 @@ def _unit_levels(table: Table, sums: Floats, pulls: Floats, rounds: Floats) -> F
 
 
 def _multiplied_curve(
-    table: Table, sums: Floats, units: Floats, other: Floats, place: Ints, shape: tuple[int, ...], prior: Floats
+    table: CellTable, sums: Floats, units: Floats, other: Floats, place: Ints, shape: tuple[int, ...], prior: Floats
 ) -> Floats:
     """Return the factors [arm, bin] of a curve, shrunk towards the level of the arm times the curve of all arms.
 
@@ -173,7 +173,7 @@ def _multiplied_curve(
 
 
 def _added_curve(
-    table: Table, sums: Floats, units: Floats, other: Floats, place: Ints, shape: tuple[int, ...], prior: Floats
+    table: CellTable, sums: Floats, units: Floats, other: Floats, place: Ints, shape: tuple[int, ...], prior: Floats
 ) -> Floats:
     """Return the same for a sum: the summands [arm, bin], shrunk towards the level of the arm plus the curve of all arms."""
     size = shape[0] * shape[1]
@@ -184,7 +184,7 @@ def _added_curve(
     return np.asarray((left + prior * (level + common)) / np.maximum(rows + prior, _TINY))
 
 
-def _over_all_pulls(table: Table, i: int, units: Floats, curve: Floats, share: float) -> Floats:
+def _over_all_pulls(table: CellTable, i: int, units: Floats, curve: Floats, share: float) -> Floats:
     """Return the level of arm `i` at the start of each piece over all its pulls: the mean over the units.
 
     After the most pulls of any unit, every doubling of the pulls repeats `share` of the last fall.
