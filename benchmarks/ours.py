@@ -165,8 +165,9 @@ class Stretches:
         while done < until:
             done = loop(self.policy.params, self.state, *rest, done + 1, until, chosen[done - self.rounds :])
             if done < until:
+                assert kernel.enlarge is not None  # only a state that can be full ends a stretch early
                 self.capacity *= 2
-                self.state = kernel.enlarge(self.policy.params, self.state, self.capacity)  # type: ignore[misc]
+                self.state = kernel.enlarge(self.policy.params, self.state, self.capacity)
         spent = time.thread_time() - began
         self.rounds = until
         return spent, chosen.tolist()

@@ -159,7 +159,8 @@ def compiling(name: str) -> float:
 def _make(name: str) -> rotting.Policy:
     policy_class: Any = getattr(rotting, name)
     tuned = policy_class.needs_horizon and hasattr(policy_class, "from_horizon")
-    return policy_class.from_horizon(1_000) if tuned else policy_class()  # type: ignore[no-any-return]
+    policy: rotting.Policy = policy_class.from_horizon(1_000) if tuned else policy_class()
+    return policy
 
 
 # --- In the benchmark ---------------------------------------------------------------------------------------------------------

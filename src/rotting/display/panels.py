@@ -110,7 +110,10 @@ def draw_panel(ax: "Axes", panel: Panel, styles: Mapping[str, CurveStyle]) -> "l
 
 
 def _y_limits(panel: Panel) -> tuple[float, float]:
-    """Return the ends of a linear y axis: up to `y_max` or the largest value, down to zero if that is near and the smallest."""
+    """Return the ends of a linear y axis, which shows all values, or those up to `y_max`.
+
+    It begins at zero if zero is near and no value is below it.
+    """
     drawn = [values for curve in panel.curves for values in (curve.y, curve.low, curve.high) if values is not None]
     values = np.concatenate([np.zeros(0), *drawn])
     values = values[np.isfinite(values)]

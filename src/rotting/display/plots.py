@@ -127,11 +127,11 @@ def _header(title: str, caption: str, width: float) -> tuple[SizedText, SizedTex
 
 
 def plot_figure(figure: Figure, path: str | Path | None = None) -> "Picture":
-    """Draw a figure as `draw_figure` does, into a new image file as wide as the style in force says, or shown by pyplot.
+    """Draw a figure as `draw_figure` does, into a new image file or into a figure that pyplot shows.
 
     Args:
         figure: what to draw.
-        path: a new image file; its suffix sets the format.
+        path: a new image file; its suffix sets the format. It is as wide as the style in force says.
     """
     if path is None:
         return draw_figure(figure, shown=True)

@@ -161,7 +161,7 @@ def _others(measured: _Measured, label: str) -> list[tuple[float, Floats]]:
 
 
 def _best_everywhere(label: str) -> Callable[[_Measured], Interval]:
-    """Return a function that measures the regret of another alpha over the paper's, the smallest over the alphas and L."""
+    """Return a function that measures how good another alpha can be: its regret over that of the paper's, smallest over L."""
 
     def measure(measured: _Measured) -> Interval:
         others = np.concatenate([regret for _, regret in _others(measured, label)])
@@ -172,7 +172,7 @@ def _best_everywhere(label: str) -> Callable[[_Measured], Interval]:
 
 
 def _best_overall(label: str) -> Callable[[_Measured], Interval]:
-    """Return a function that measures the regret of another alpha over the paper's over all L, the smallest over alphas."""
+    """Return a function that measures how good another alpha can be over all L: the geometric mean of the same ratio."""
 
     def measure(measured: _Measured) -> Interval:
         own = measured.regret(label, PAPER[label])

@@ -180,7 +180,8 @@ def trace(settings: Settings, problem: Problem, horizon: int) -> Trace:
 
 def _trace(policy: Policy, problem: Problem, rounds: Ints, run: int, seed: int) -> tuple[list[int], float]:
     """Play a game; return the number of vertices at these rounds, and the kilobytes of the state at the end."""
-    kernel, noise, n_arms = policy.kernel, problem.noise, problem.n_arms
+    enlarge, noise, n_arms = policy.kernel.enlarge, problem.noise, problem.n_arms
+    assert enlarge is not None  # hulls outgrow their room
     go_on = compiled(bind(play, policy_parts(policy, noise)), policy)
     capacity = states.first_capacity(policy, n_arms, int(rounds[-1]))
     state, means = states.new_state(policy, n_arms, capacity), problem.means(int(rounds[-1]))
@@ -193,7 +194,7 @@ def _trace(policy: Policy, problem: Problem, rounds: Ints, run: int, seed: int) 
             go_on(policy.params, state, board, means, noise.scale, *rest)
             if state.full[0]:
                 capacity *= 2
-                state = kernel.enlarge(policy.params, state, capacity)  # type: ignore[misc]
+                state = enlarge(policy.params, state, capacity)
         seen.append(int(np.maximum(state.hull.size - 1, 0).sum()))  # windows start from all points but the newest
     return seen, _kilobytes(state)
 

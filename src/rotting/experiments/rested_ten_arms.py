@@ -30,7 +30,7 @@ SIZES = {"quick": GameSettings(horizon=25_000, runs=40), "full": GameSettings(ho
 
 
 def policies(horizon: int) -> dict[str, Policy]:
-    """Return the policies; those made for changes are given T and the number of changes, Exp3.S also the range of rewards."""
+    """Return the policies. Those made for changes get T and the number of changes; Exp3.S also gets the range of rewards."""
     high = HIGHEST + 3 * SIGMA
     made = {
         **tuned_policies(SIGMA),

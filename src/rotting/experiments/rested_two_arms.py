@@ -74,7 +74,7 @@ def policies(L: float, horizon: int) -> dict[str, Policy]:
 
 
 def variants(horizon: int) -> dict[str, Policy]:
-    """Return GLR-UCB with other indices: without the `ln ln`, as practice has it, and the index of the authors' code."""
+    """Return GLR-UCB with two other indices: the usual one in practice, without the `ln ln`, and that of the authors' code."""
     return {
         "c-0": GLRUCB.from_horizon(horizon, sigma=SIGMA, c=0.0),
         "bernoulli": GLRUCB.from_horizon(horizon, sigma=SIGMA, bound="bernoulli"),
@@ -285,7 +285,10 @@ def _deviations(measured: _Measured) -> str:
 
 
 def _worst(measured: _Measured) -> Interval:
-    """Return the largest ratio of regrets of GLR-UCB and RAW-UCB over that of RAW-UCB and GLR-UCB, each over all L."""
+    """Return how much worse GLR-UCB is at its worst L than RAW-UCB at its own.
+
+    It is the largest regret of GLR-UCB over that of RAW-UCB, divided by the largest regret of RAW-UCB over that of GLR-UCB.
+    """
     glr, raw = measured.regret(GLR), measured.regret(RAW)
     compare = requiring_runs(RARE_SHOW_FROM, smallest_ratio)
     ours, theirs = compare(glr, raw), compare(raw, glr)  # the inverses of the largest

@@ -212,7 +212,7 @@ class _Measured:
         return final_regret([self.results[game_name(number)] for number in self.nights], LABELS.index(label))
 
     def time_over(self, upper: str, lower: str) -> Interval:
-        """Return the time per round of one policy over another's, a mean over the nights, and its spread over the processes."""
+        """Return the time per round of one policy over another's: the mean over the nights, and its interval over processes."""
         upper_place, lower_place = LABELS.index(upper), LABELS.index(lower)
         ratios = [times[:, upper_place] / times[:, lower_place] for times in self.times.values()]
         return mean_interval(np.mean(ratios, axis=0))

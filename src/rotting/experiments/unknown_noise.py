@@ -51,7 +51,7 @@ def steady_clicks(horizon: int) -> Problem:
 
 
 def falling_counts(horizon: int) -> Problem:
-    """Return ten arms whose counts, from 4.5 to 9 on average, fall to 4, half of the way every T / 20 of their own pulls."""
+    """Return ten arms whose mean counts fall from between 4.5 and 9 to 4: by half of the way in every T / 20 own pulls."""
     arms = [Exponential(4.5 + 0.5 * i, math.log(2) / (horizon / 20), limit=4.0) for i in range(N_ARMS)]
     return Problem.rested(arms, Poisson(), horizon)
 

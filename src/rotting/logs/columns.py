@@ -36,7 +36,7 @@ class NamedColumn:
 
     @property
     def array(self) -> AnyArray:
-        """The values as an array, which is empty if the column is none."""
+        """The column as an array; an empty one if the column is a list or another type."""
         column = self.table.columns[self.name]
         array = column.to_numpy() if hasattr(column, "to_numpy") else column
         return array if isinstance(array, np.ndarray) else np.zeros(0, object)
@@ -177,7 +177,8 @@ def _lists(column: NamedColumn, values: Sequence[object]) -> list[frozenset[Hash
 def paused(column: NamedColumn, arms: Sequence[Hashable]) -> list[frozenset[int]]:
     """Return a column of lists of arms as positions in `arms`. An empty value is an empty list; other arms are left out.
 
-    In an exported log, arms may be text while the lists have their values: the text of "7" is '"7"', if 7 is an arm, too.
+    In an exported log, arms are text, but the lists hold the arms themselves. If 7 and "7" are both arms, their texts are '7'
+    and '"7"'.
     """
     places: dict[Hashable, int] = {arm: k for k, arm in enumerate(arms)}
     lists = _lists(column, [[] if _is_empty(value) else value for value in column.values])

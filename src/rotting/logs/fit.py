@@ -45,7 +45,10 @@ def rounds_of(log: Log) -> Rounds:
 
 
 class Curves(NamedTuple):
-    """The means of one run: the values [arm, piece] over pulls and over rounds, one 0 for a clock that arms do not follow."""
+    """The means of one run: the values [arm, piece] over pulls and over rounds.
+
+    A clock that the arms do not follow has one piece, of 0.
+    """
 
     pulls: Floats
     rounds: Floats

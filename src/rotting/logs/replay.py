@@ -296,7 +296,7 @@ def _most_to_come(stacks: Stacks, game: StackGame) -> float:
     level = math.sqrt(2 * math.log(2 * stacks.starts.size * len(_WINDOWS) / _ERROR))
     highest = np.full(taken.size, most)
     for place, n in enumerate(taken):
-        # An arm pays no more than its last rewards, of any number, say. Of an arm without rewards nothing is known.
+        # For every h, an arm pays no more than its last h rewards suggest. Of an arm without rewards nothing is known.
         past = stacks.rewards[stacks.starts[place] : min(stacks.starts[place] + max(int(n), 1), stacks.starts[place + 1])]
         bounds = [past[-h:].mean() + level * spread / math.sqrt(h) for h in _WINDOWS if h <= past.size]
         highest[place] = min([most, *bounds])

@@ -153,7 +153,7 @@ def _class(**has: bool) -> str:
 
 
 def _kinds(table: FormattedTable, k: int) -> dict[str, bool]:
-    """Return the classes of the cells in column k. The style sheet aligns the first column to the left, and others that ask."""
+    """Return the classes of the cells in column k. The style sheet aligns the first column to the left without a class."""
     return {"paper": PAPER in table.columns[k].head, "left": 0 < k < table.left}
 
 

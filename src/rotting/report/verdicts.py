@@ -20,7 +20,7 @@ FORMAT_VERSION = 1
 
 
 class ClaimData(TypedDict):
-    """A claim in a file of verdicts. Infinite ends are strings, as `float` reads them, or None if they are thresholds."""
+    """A claim in a file of verdicts. Infinite measurements are strings that `float` reads; infinite thresholds are None."""
 
     verdict: str
     measured: float | str | None
