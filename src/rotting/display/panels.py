@@ -3,7 +3,7 @@
 import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,23 +20,11 @@ if TYPE_CHECKING:
 
 # Seven markers, since seven has no factor in common with the numbers of colours and line styles.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "handlelength": 3.6}
 _SMALLER = (1.0, 0.9, 0.8, 0.7, 0.6)  # font sizes of a legend that are tried, relative to the usual one
 _SHARES = (0.55, 0.95)  # shares of the height of the axes that a legend may take; the larger one if no size fits the smaller
 _MAX_TICK_LABELS = 8  # labels of values that fit below a logarithmic axis
 _APART = 0.06  # smallest distance of two of them, relative to the axis
-
-
-class LegendStyle(TypedDict, total=False):
-    """Arguments of Matplotlib for a legend."""
-
-    frameon: bool
-    fontsize: float | str
-    handlelength: float
-    ncols: int
-    columnspacing: float
-
-
-LEGEND: LegendStyle = {"frameon": False, "fontsize": "small", "handlelength": 3.6}
 
 
 class CurveStyle(NamedTuple):

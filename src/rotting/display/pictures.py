@@ -107,8 +107,8 @@ def current_font_sizes() -> FontSizes:
     return FONT_SIZES if styled_size() is None else FontSizes(text + 1, text, text - 1)
 
 
-def points(size: float | str) -> float:
-    """Return a font size in points, which may be a word such as "small"."""
+def points(size: str) -> float:
+    """Return a font size such as "small" in points."""
     from matplotlib.font_manager import FontProperties  # noqa: PLC0415 - an extra
 
     return FontProperties(size=size).get_size_in_points()

@@ -108,15 +108,14 @@ def _fit(table: CellTable, sums: Floats, *, falling: bool) -> tuple[Floats, Floa
     rounds = np.full((n_arms, ROUND_BINS), neutral)
     pull_place = table.arm * PULL_BINS + table.pull_bin  # [cell] in the flattened curves
     round_place = table.arm * ROUND_BINS + table.round_bin
-    by_pulls = sums_by(pull_place, table.counts, pulls.size).reshape(pulls.shape) + 1
-    by_rounds = sums_by(round_place, table.counts, rounds.size).reshape(rounds.shape) + 1
-    fit_curve = _multiplied_curve if table.multiplicative else _added_curve
+    pull_rows = sums_by(pull_place, table.counts, pulls.size).reshape(pulls.shape)
+    round_rows = sums_by(round_place, table.counts, rounds.size).reshape(rounds.shape)
     for _ in range(_TURNS):
         # Each curve is made to fall before the other one is fitted, which takes up what it cannot explain.
-        pulls = fit_curve(table, sums, units[table.unit], rounds.ravel()[round_place], pull_place, pulls.shape, prior)
-        pulls = falling_curves(pulls, by_pulls) if falling else pulls
-        rounds = fit_curve(table, sums, units[table.unit], pulls.ravel()[pull_place], round_place, rounds.shape, prior)
-        rounds = falling_curves(rounds, by_rounds) if falling else rounds
+        pulls = _curve(table, sums, units[table.unit], rounds.ravel()[round_place], pull_place, pull_rows, prior)
+        pulls = falling_curves(pulls, pull_rows + 1) if falling else pulls
+        rounds = _curve(table, sums, units[table.unit], pulls.ravel()[pull_place], round_place, round_rows, prior)
+        rounds = falling_curves(rounds, round_rows + 1) if falling else rounds
         units = _unit_levels(table, sums, pulls.ravel()[pull_place], rounds.ravel()[round_place])
     return units, pulls, rounds
 
@@ -147,10 +146,10 @@ def _unit_levels(table: CellTable, sums: Floats, pulls: Floats, rounds: Floats) 
     return np.asarray(units - float(table.traffic @ units))
 
 
-def _multiplied_curve(
-    table: CellTable, sums: Floats, units: Floats, other: Floats, place: Ints, shape: tuple[int, ...], prior: Floats
-) -> Floats:
-    """Return the factors [arm, bin] of a curve, shrunk towards the level of the arm times the curve of all arms.
+def _curve(table: CellTable, sums: Floats, units: Floats, other: Floats, place: Ints, rows: Floats, prior: Floats) -> Floats:
+    """Return a curve [arm, bin], given the units and the other curve: factors if the model multiplies, otherwise summands.
+
+    The curve of an arm is shrunk towards its level times the curve of all arms, or its level plus that curve.
 
     Args:
         table: the cells.
@@ -158,28 +157,23 @@ def _multiplied_curve(
         units: the level of the unit of each cell.
         other: the other curve in each cell.
         place: the place of each cell in the flattened curve.
-        shape: of the curve.
+        rows: [arm, bin] the number of rows.
         prior: as `_levels` returns it.
     """
-    size = shape[0] * shape[1]
-    rows = sums_by(place, table.counts, size).reshape(shape)
-    exposure = sums_by(place, table.counts * units * other, size).reshape(shape)
-    earned = np.maximum(sums_by(place, sums, size).reshape(shape), 0.0)
-    total = np.maximum(exposure.sum(axis=1, keepdims=True), _TINY)
-    level = earned.sum(axis=1, keepdims=True) / total
-    common = earned.sum(axis=0) / np.maximum((exposure * level).sum(axis=0), _TINY)
-    weight = prior * total / np.maximum(rows.sum(axis=1, keepdims=True), 1)
-    return np.asarray((earned + weight * level * common) / np.maximum(exposure + weight, _TINY))
 
+    def by_bin(values: Floats) -> Floats:
+        return sums_by(place, values, rows.size).reshape(rows.shape)
 
-def _added_curve(
-    table: CellTable, sums: Floats, units: Floats, other: Floats, place: Ints, shape: tuple[int, ...], prior: Floats
-) -> Floats:
-    """Return the same for a sum: the summands [arm, bin], shrunk towards the level of the arm plus the curve of all arms."""
-    size = shape[0] * shape[1]
-    rows = sums_by(place, table.counts, size).reshape(shape)
-    left = sums_by(place, sums - table.counts * (units + other), size).reshape(shape)
-    level = left.sum(axis=1, keepdims=True) / np.maximum(rows.sum(axis=1, keepdims=True), 1)
+    of_arm = np.maximum(rows.sum(axis=1, keepdims=True), 1)
+    if table.multiplicative:
+        exposure, earned = by_bin(table.counts * units * other), np.maximum(by_bin(sums), 0.0)
+        total = np.maximum(exposure.sum(axis=1, keepdims=True), _TINY)
+        level = earned.sum(axis=1, keepdims=True) / total
+        common = earned.sum(axis=0) / np.maximum((exposure * level).sum(axis=0), _TINY)
+        weight = prior * total / of_arm
+        return np.asarray((earned + weight * level * common) / np.maximum(exposure + weight, _TINY))
+    left = by_bin(sums - table.counts * (units + other))
+    level = left.sum(axis=1, keepdims=True) / of_arm
     common = (left - rows * level).sum(axis=0) / np.maximum(rows.sum(axis=0), 1)
     return np.asarray((left + prior * (level + common)) / np.maximum(rows + prior, _TINY))
 

@@ -27,15 +27,6 @@ SYMBOLS = {
 Numbers = list[float | int | None]
 
 
-class LabelData(TypedDict):
-    """A label of the legend, and how the curves of this label look."""
-
-    text: str
-    colour: int
-    dash: str
-    symbol: str
-
-
 class CurveData(TypedDict):
     """A curve: its label and its x, as places in the lists of the figure, and its values."""
 
@@ -61,7 +52,7 @@ class PanelData(TypedDict):
 class ChartData(TypedDict):
     """A figure as `charts.js` reads it."""
 
-    labels: list[LabelData]
+    labels: list[dict[str, str | int]]  # the text of each, and how its curves look
     xs: list[Numbers]
     panels: list[PanelData]
 
@@ -122,7 +113,7 @@ def chart_data(figure: Figure) -> ChartData:
         }
         for panel in figure.panels
     ]
-    labels: list[LabelData] = [
+    labels: list[dict[str, str | int]] = [
         {"text": label, "colour": k % len(COLOURS), "dash": _dash(k), "symbol": SYMBOLS[curve_style(k).marker][0]}
         for label, k in style_numbers(figure).items()
     ]
