@@ -132,18 +132,8 @@ class Replay:
             Column("log, as many rounds", lambda row: f"{row['log_reward']:{style}}"),
             Column(f"bounds for all {rounds:,}", lambda row: _bounds_text(row, style)),
         )
-        rows = [
-            {
-                "policy": each.policy.label,
-                "steps": each.steps,
-                "ran_out": each.ran_out,
-                "reward": each.reward,
-                "log_reward": each.log_reward,
-                "low": each.low,
-                "high": each.high,
-            }
-            for each in self.policies
-        ]
+        names = ("steps", "ran_out", "reward", "log_reward", "low", "high")
+        rows = [{"policy": each.policy.label, **{name: getattr(each, name) for name in names}} for each in self.policies]
         lines = (f"The log earned {earned_text(self.log)} in {rounds:,} rounds with a known reward.",)
         notes = dict.fromkeys(each.why for each in self.policies if each.why)
         return FormattedTable(lines, columns, rows, left=1, notes=tuple(notes))
