@@ -13,7 +13,7 @@ import numpy as np
 from rotting.common.arrays import AnyArray, Floats, Ints
 from rotting.common.rules import FINITE, LARGEST, PROPENSITY, Rule, suggest
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
-from rotting.live.past_rewards import comma_hint, to_list
+from rotting.live.past_rewards import comma_hint, is_hashable, to_list
 from rotting.live.reward_files import FileContent
 
 Values = TypeVar("Values")
@@ -90,7 +90,7 @@ def labels(column: NamedColumn, may_look_missing: bool = False) -> Labels:
     try:
         which = np.fromiter((numbers.setdefault(each, len(numbers)) for each in values), np.int64, len(values))
     except TypeError:  # a value cannot be hashed
-        row = next(k for k, each in enumerate(values) if not _is_hashable(each))
+        row = next(k for k, each in enumerate(values) if not is_hashable(each))
         kinds = "a string, a number or a tuple of these"
         raise InvalidTypeError(name, f"be {kinds}", values[row], where=column.place(row)) from None
     for value, number in numbers.items():
@@ -98,14 +98,6 @@ def labels(column: NamedColumn, may_look_missing: bool = False) -> Labels:
             row = int(np.flatnonzero(which == number)[0])
             raise InvalidValueError(name, "not be missing", value, where=column.place(row))
     return Labels(tuple(numbers), which)
-
-
-def _is_hashable(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def rewards(column: NamedColumn) -> Floats:
@@ -165,7 +157,7 @@ def _lists(column: NamedColumn, values: Sequence[object]) -> list[frozenset[Hash
                 listed = None
         if not isinstance(listed, Sequence | set | frozenset | np.ndarray) or isinstance(listed, str):
             listed = None
-        if listed is None or not all(map(_is_hashable, listed)):
+        if listed is None or not all(map(is_hashable, listed)):
             rule = 'be a list of arms, in text such as ["a", "b"]'
             raise InvalidTypeError(column.name, rule, value, where=column.place(row))
         found.append(frozenset(listed))
