@@ -1,7 +1,7 @@
 """What the hulls took the place of: RAW-klUCB's scan of all windows, and the GLR test on blocks of splits. Contestants only."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,7 +86,7 @@ def _cannot_fire(s: PrefixSums, i: int, block: int, start: int, size: int, mean:
     return bool(d * d * n < bar * min(float(start) * (n - start), float(last) * (n - last)))
 
 
-def _fires(p: Any, s: PrefixSums, i: int, start: int, end: int, mean: float, threshold: float, bar: float) -> bool:
+def _fires(p: Params, s: PrefixSums, i: int, start: int, end: int, mean: float, threshold: float, bar: float) -> bool:
     n = s.pulls[i]
     for k in range(max(1, start), end):
         d = abs(s.high[i, k] - k * mean) + _SLACK * (abs(s.high[i, n]) + abs(s.high[i, k]))
@@ -98,7 +98,7 @@ def _fires(p: Any, s: PrefixSums, i: int, start: int, end: int, mean: float, thr
     return False
 
 
-def _alarm(p: Any, s: PrefixSums, i: int, threshold: float) -> bool:
+def _alarm(p: Params, s: PrefixSums, i: int, threshold: float) -> bool:
     n = s.pulls[i]
     mean = s.high[i, n] / n
     bar = _MARGIN * threshold * curvature(p, mean)
@@ -121,7 +121,7 @@ def _alarm(p: Any, s: PrefixSums, i: int, threshold: float) -> bool:
     return False
 
 
-def glr_update(p: Any, s: PrefixSums, t: int, arm: int, reward: float) -> None:
+def glr_update(p: Params, s: PrefixSums, t: int, arm: int, reward: float) -> None:
     """Record a sample, and forget the arm's samples if a split raises the alarm, found by bounds of blocks of splits."""
     record(s, arm, reward)
     n = s.pulls[arm]

@@ -9,7 +9,7 @@ import sys
 import time
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from rotting.kernels.binding import bind
 from rotting.kernels.policy_slots import choose, update
 from rotting.kernels.random_numbers import philox
 from rotting.live import policy_state as states
+from rotting.policy import Params
 
 _OFFSET = 1_000_000
 _UNIT = 2.0**-32
@@ -41,7 +42,9 @@ def _eff_update(windows: Ints, current: Ints, pending: Ints, counts: Ints, rewar
                 counts[j] = counts[j - 1]
 
 
-def _live(p: Any, s: Any, first: int, last: int, arms: Ints, windows: Ints, current: Ints, pending: Ints, counts: Ints) -> None:
+def _live(
+    p: Params, s: object, first: int, last: int, arms: Ints, windows: Ints, current: Ints, pending: Ints, counts: Ints
+) -> None:
     for t in range(first, last + 1):
         i = choose(p, s, t, 0, arms)
         # 31 random bits (all of them good: those of a congruential generator cancel over windows of 2**k), and means that
@@ -97,5 +100,5 @@ def resident() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def _bytes(state: Any) -> int:
+def _bytes(state: NamedTuple) -> int:
     return int(sum(array.nbytes for array in states.arrays(state)))

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import rotting
 from benchmarks import ROOT
@@ -57,8 +56,8 @@ class _Race:
         names = ("decide", "reward", "page", "rewards", "threads")
         bandits = {name: rotting.open(folder / f"{name}.rot", rotting.EffRAWUCB(), arms=list(range(10))) for name in names}
         self._bandits = bandits
-        self._owed: dict[str, list[Any]] = {name: [] for name in names}
-        self.calls: dict[str, Callable[[], Any]] = {
+        self._owed: dict[str, list[rotting.Decision]] = {name: [] for name in names}
+        self.calls: dict[str, Callable[[], object]] = {
             "sqlite": lambda: raw.execute("INSERT INTO events (payload) VALUES (?)", row),
             "append": lambda: store.append([("songs", PAYLOAD)]),
             "decide": lambda: self._owed["decide"].append(bandits["decide"].decide()),
@@ -77,7 +76,7 @@ class _Race:
             self._owed[name] = [*self._bandits[name].decide(count=count)] if count else []
 
 
-def _at_once(call: Callable[[], Any]) -> None:
+def _at_once(call: Callable[[], object]) -> None:
     def often() -> None:
         for _ in range(8):
             call()

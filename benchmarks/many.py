@@ -16,10 +16,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import rotting
-from benchmarks import ROOT
+from benchmarks import processes
 from benchmarks.drift import resident
 from benchmarks.durable import NO_STORE, project_folder
 from benchmarks.measure import Finding, Size
@@ -100,14 +99,6 @@ def write_log(path: str, bandits: int, decisions: int) -> None:
 # --- In the benchmark -------------------------------------------------------------------------------------------------
 
 
-def _new_process(what: str, *arguments: object) -> Any:
-    command = [sys.executable, "-m", "benchmarks.many", what, *map(str, arguments)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 - ourselves
-    if done.returncode not in {0, -signal.SIGKILL}:
-        raise RuntimeError(done.stderr)
-    return json.loads(done.stdout) if done.stdout else None
-
-
 class _Server:
     """A service in another process, as soon as it is ready."""
 
@@ -115,9 +106,7 @@ class _Server:
         began = time.perf_counter()
         command = [sys.executable, "-m", "rotting", "serve", str(path), "--port", "0", "--durability", "os"]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)  # noqa: S603 - written here
-        assert self.process.stderr is not None
-        line = next(line for line in self.process.stderr if line.startswith("serving"))
-        self._client = http.client.HTTPConnection("127.0.0.1", int(line.partition("http://127.0.0.1:")[2].partition(",")[0]))
+        self._client = http.client.HTTPConnection("127.0.0.1", processes.port(self.process))
         self("GET", "/readyz")
         self.seconds = time.perf_counter() - began
         """From the start of the process until it is ready."""
@@ -188,7 +177,7 @@ def measure(size: Size) -> list[Finding]:
     if missing:
         return _skipped(missing, *goals.values())
     with project_folder() as folder:
-        found = _new_process("hosted", folder, count)
+        found = processes.run("benchmarks.many", "hosted", folder, count)
         found["bytes"] /= 1e3
         with _serving(folder / "served.rot") as server:
             found |= _over_http(server, count)
@@ -224,7 +213,8 @@ def restart(size: Size) -> list[Finding]:
     with project_folder() as folder:
         for bandits, log in logs.items():
             path = folder / f"{bandits}.rot"
-            _new_process("write_log", path, bandits, decisions + 9_000)  # most of the events after the last snapshot
+            # Most of the events come after the last snapshot.
+            processes.run("benchmarks.many", "write_log", path, bandits, decisions + 9_000)
             for _ in range(max(2, size.repeats)):
                 with _serving(path) as server:
                     began, cpu = time.perf_counter(), server.cpu
@@ -239,12 +229,5 @@ def restart(size: Size) -> list[Finding]:
     return [found[text] for text, _, _ in texts]
 
 
-def main(what: str, *arguments: str) -> None:
-    """Measure, in a new process."""
-    measures: dict[str, Callable[..., Any]] = {each.__name__: each for each in (hosted, write_log)}
-    found = measures[what](*(int(each) if each.isdigit() else each for each in arguments))
-    sys.stdout.write(json.dumps(found))
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    processes.answer(hosted, write_log)

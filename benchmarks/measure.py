@@ -4,7 +4,7 @@ import os
 import statistics
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 Pulls = tuple[tuple[int, ...], ...]
 
@@ -105,7 +105,7 @@ class Outcome:
     notes: tuple[str, ...]
     load: tuple[float, float]  # load average over a minute, before and after
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return everything as JSON-able data."""
         return {
             **asdict(self),

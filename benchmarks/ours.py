@@ -16,7 +16,7 @@ from rotting.kernels.binding import bind
 from rotting.kernels.policy_slots import choose, update
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
-from rotting.policy import Policy
+from rotting.policy import Params, Policy
 from rotting.problems import Abrupt, Exponential, Problem, Recovering, Rested, Visiting
 from rotting.problems.mean_table import Means
 
@@ -97,8 +97,8 @@ def whole_call(policy: Policy, problem: Problem, horizon: int, runs: int, worker
 
 
 def _stretch(
-    p: Any,
-    s: Any,
+    p: Params,
+    s: object,
     b: Board,
     m: Means,
     scale: float,
@@ -165,8 +165,9 @@ class Stretches:
         while done < until:
             done = loop(self.policy.params, self.state, *rest, done + 1, until, chosen[done - self.rounds :])
             if done < until:
+                assert kernel.enlarge is not None  # only a state that can be full ends a stretch early
                 self.capacity *= 2
-                self.state = kernel.enlarge(self.policy.params, self.state, self.capacity)  # type: ignore[misc]
+                self.state = kernel.enlarge(self.policy.params, self.state, self.capacity)
         spent = time.thread_time() - began
         self.rounds = until
         return spent, chosen.tolist()

@@ -19,7 +19,7 @@ NAMES = ("river", "pymab", "mabwiser")
 _WARM_UP = 1_000  # rounds before the clock starts: compiling, growing, first pulls
 
 Rewards = list[list[float]]
-Live = tuple[Callable[[], int], Callable[[int, float], Any]]  # pull, update
+Live = tuple[Callable[[], int], Callable[[int, float], object]]  # pull, update
 
 
 def version(name: str) -> str | None:

@@ -29,7 +29,7 @@ def _processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
 
 
-def machine() -> dict[str, Any]:
+def machine() -> dict[str, object]:
     """Return where this was measured."""
     cc = limit.compiler()
     return {

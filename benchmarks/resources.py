@@ -3,11 +3,9 @@
 A process that did other things before has memory to reuse, and code that is compiled.
 """
 
+import functools
 import gc
 import json
-import os
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -17,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import rotting
-from benchmarks import ROOT
+from benchmarks import processes
 from benchmarks.drift import resident
 from benchmarks.measure import Finding, Size
 from rotting.common.arrays import Ints
@@ -27,13 +25,7 @@ _NOISE = 100_000  # draws, used again and again: the noise of a live game must n
 _COMPILED = ("RAWUCB", "EffRAWUCB", "RAWKLUCB", "RAWUCBpp", "GLRUCB", "FEWA", "UCB1")
 
 
-def _in_new_process(what: str, *arguments: object, **environment: str) -> Any:
-    """Return what `what` measures in a new process."""
-    command = [sys.executable, "-m", "benchmarks.resources", what, *map(str, arguments)]
-    done = subprocess.run(  # noqa: S603 - ourselves
-        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
+_in_new_process = functools.partial(processes.run, "benchmarks.resources")
 
 
 # --- In the new process -------------------------------------------------------------------------------------------------------
@@ -167,7 +159,8 @@ def compiling(name: str) -> float:
 def _make(name: str) -> rotting.Policy:
     policy_class: Any = getattr(rotting, name)
     tuned = policy_class.needs_horizon and hasattr(policy_class, "from_horizon")
-    return policy_class.from_horizon(1_000) if tuned else policy_class()  # type: ignore[no-any-return]
+    policy: rotting.Policy = policy_class.from_horizon(1_000) if tuned else policy_class()
+    return policy
 
 
 # --- In the benchmark ---------------------------------------------------------------------------------------------------------
@@ -221,12 +214,5 @@ def cold(size: Size) -> list[Finding]:
     return [Finding(what, seconds["RAWUCB"], "at most", 11.5, None, "s", f"all: {table}")]
 
 
-def main(what: str, *arguments: str) -> None:
-    """Measure, in a new process."""
-    measures: dict[str, Callable[..., Any]] = {each.__name__: each for each in (simulated, live, saved, stalls, compiling)}
-    found = measures[what](*(int(each) if each.isdigit() else each for each in arguments))
-    sys.stdout.write(json.dumps(found))
-
-
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    processes.answer(simulated, live, saved, stalls, compiling)

@@ -17,12 +17,13 @@ from rotting.kernels.policy_slots import update
 from rotting.live import policy_state as states
 from rotting.parts.hull import pulls
 from rotting.parts.prefix_blocks import new_prefix_sums
+from rotting.policy import Params
 
 _ARMS, _TIMED, _COPIES = 20, 100, 20  # the size of a hull is random: a mean over the arms
 _POLICY = rotting.GLRUCB.from_horizon(1_000_000)
 
 
-def _feed(p: Any, s: Any, samples: Floats, first: int, last: int) -> None:
+def _feed(p: Params, s: object, samples: Floats, first: int, last: int) -> None:
     for k in range(first, last):
         for i in range(samples.shape[0]):
             update(p, s, k + 1, i, samples[i, k])

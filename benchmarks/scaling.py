@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import rotting
 from benchmarks import limit, numpy_style, ours
@@ -149,8 +149,8 @@ def draw(plot: Plot, points: Points, path: Path) -> None:
     for number, (curve, line) in enumerate(shown):
         xs, us = zip(*line, strict=True)
         ys = [us[0] / each for each in us] if plot.speedup else list(us)
-        style: dict[str, Any] = {"linestyle": "-" if curve.ours else "--", "linewidth": 2.0 if curve.ours else 1.2}
-        axes.plot(xs, ys, marker=markers[number % len(markers)], markersize=5, label=curve.name, color=f"C{number}", **style)
+        marker, dashes, width = markers[number % len(markers)], "-" if curve.ours else "--", 2.0 if curve.ours else 1.2
+        axes.plot(xs, ys, marker=marker, markersize=5, label=curve.name, color=f"C{number}", linestyle=dashes, linewidth=width)
     if plot.speedup:
         axes.plot(plot.xs, plot.xs, color="0.7", linewidth=1, label="one core per worker")
         axes.set_xticks(plot.xs)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import rotting
-from benchmarks import ROOT
+from benchmarks import ROOT, processes
 from benchmarks.measure import Finding, Size
 
 _CONNECTIONS = 64
@@ -49,7 +49,7 @@ def measure(size: Size) -> list[Finding]:
         command = [sys.executable, "-m", "rotting", "serve", str(path), "--port", "0"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:  # noqa: S603 - written here
             try:
-                port = _port(server)
+                port = processes.port(server)
                 found = _loaded(server.pid, port, 0.5 if size.repeats == 1 else 5.0, size.repeats)
                 clients = _clients(port, 3 if size.repeats == 1 else 60, size.repeats)
             finally:
@@ -79,21 +79,9 @@ def cpu_time(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _port(server: "subprocess.Popen[str]") -> int:
-    assert server.stderr is not None
-    line = next(line for line in server.stderr if line.startswith("serving"))
-    return int(line.partition("http://127.0.0.1:")[2].partition(",")[0])
-
-
-def _run(module: str, *arguments: object) -> Any:
-    """Run a load generator in a process of its own; return what it prints."""
-    command = [sys.executable, "-m", module, *map(str, arguments)]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout)  # noqa: S603
-
-
 def _clients(port: int, rounds: int, repeats: int) -> dict[str, list[float]]:
     """Return the CPU time of the clients of the library in each repeat, in microseconds."""
-    found = [_run("benchmarks.client_load", port, "songs", _CONNECTIONS, rounds) for _ in range(repeats)]
+    found = [processes.run("benchmarks.client_load", port, "songs", _CONNECTIONS, rounds) for _ in range(repeats)]
     return {kind: [each[kind] for each in found] for kind in _CLIENTS}
 
 
@@ -101,7 +89,7 @@ def _loaded(server: int, port: int, seconds: float, repeats: int) -> tuple[list[
     """Return what the clients saw, without and with idempotency keys, which take turns; `server` is a process id."""
     client = http.client.HTTPConnection("127.0.0.1", port)
 
-    def call(method: str, path: str, body: Any) -> Any:
+    def call(method: str, path: str, body: object) -> Any:
         client.request(method, f"/v1/bandits/songs{path}", json.dumps(body), {"Content-Type": "application/json"})
         return json.loads(client.getresponse().read())
 
@@ -113,7 +101,7 @@ def _loaded(server: int, port: int, seconds: float, repeats: int) -> tuple[list[
     found: tuple[list[dict[str, float]], ...] = ([], [])
     for turn in range(2 * repeats):
         before = cpu_time(server)
-        load = _run("benchmarks.load", port, "songs", _CONNECTIONS, seconds, *(["keys"] if turn % 2 else []))
+        load = processes.run("benchmarks.load", port, "songs", _CONNECTIONS, seconds, *(["keys"] if turn % 2 else []))
         if load["failed"]:
             raise RuntimeError(f"{load['failed']} requests failed")
         spent = (cpu_time(server) - before) / load["decisions"] * 1e6

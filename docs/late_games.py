@@ -6,7 +6,7 @@ bandit keeps in its ledger is kept in arrays here. That every choice is the same
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,14 +15,14 @@ from rotting.engines.compile import compiled_for
 from rotting.engines.entry_points import EntryPoint
 from rotting.engines.game import is_full, state_is_full
 from rotting.kernels.binding import bind, slot
-from rotting.kernels.nested_state import flatten, unflatten
+from rotting.kernels.nested_state import State, flatten, unflatten
 from rotting.kernels.policy_slots import choose, explain, update
 from rotting.kernels.random_numbers import derive_key
 from rotting.live import policy_state as states
 from rotting.live.learner import FIRST_CAPACITY, Learner
 from rotting.live.pending_decisions import PendingDecisions
 from rotting.live.pending_rule import Counts, choose_and_compete, fewest_pending, shrinks_width, split_waiting
-from rotting.policy import Kernel, Policy
+from rotting.policy import Kernel, Params, Policy
 
 
 class Chance(NamedTuple):
@@ -62,6 +62,12 @@ def new_book(rounds: int, n_arms: int) -> Book:
     )
 
 
+class Weighed(Protocol):
+    """The state of a policy that weighs rewards by the probabilities of its draws."""
+
+    propensity: Floats  # [K]
+
+
 class Rows(NamedTuple):
     """Where a packed state has the rows of its arms, and what a new arm has there."""
 
@@ -70,7 +76,7 @@ class Rows(NamedTuple):
     fresh: Ints  # the rows of a new arm, one after the other
 
 
-def packed(state: Any) -> tuple[Ints, Any]:
+def packed(state: State) -> tuple[Ints, State]:
     """Return the words of a state, and the same state made of views into them."""
     arrays = list(flatten(state).values())
     assert all(array.dtype.itemsize == 8 for array in arrays), "a word is 8 bytes long"
@@ -80,7 +86,7 @@ def packed(state: Any) -> tuple[Ints, Any]:
     return words, unflatten(state, views)
 
 
-def rows_of(policy: Policy, state: Any, capacity: int) -> Rows:
+def rows_of(policy: Policy, state: NamedTuple, capacity: int) -> Rows:
     """Return where a state of this policy has the rows of an arm."""
     arrays, fresh = states.arrays(state), states.arrays(states.new_state(policy, 1, capacity))
     starts = np.cumsum([0, *(array.size for array in arrays)])
@@ -92,18 +98,18 @@ def rows_of(policy: Policy, state: Any, capacity: int) -> Rows:
     )
 
 
-def _without_index(p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, listed: Ints) -> int:
+def _without_index(p: Params, s: object, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, listed: Ints) -> int:
     """Choose one of `arms` by a policy that draws, or has no index: arms without rewards wait."""
     n = split_waiting(counts, arms, False, new_first, listed)
     return choose(p, s, t, key, listed[:n]) if n > 0 else fewest_pending(counts, arms)
 
 
-def _by_index(p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, listed: Ints) -> int:
+def _by_index(p: Params, s: object, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, listed: Ints) -> int:
     """Choose one of `arms` by a policy that has an index."""
     return choose_and_compete(p, s, t, key, arms, counts, new_first, listed)[0]
 
 
-def _decide_alone(p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, listed: Ints) -> int:
+def _decide_alone(p: Params, s: object, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, listed: Ints) -> int:
     return choose(p, s, t, key, arms)
 
 
@@ -115,46 +121,46 @@ def _rule(kernel: Kernel, pending: PendingDecisions) -> Callable[..., int]:
 
 
 @slot
-def decide(p: Any, s: Any, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, listed: Ints) -> int:
+def decide(p: Params, s: object, t: int, key: int, arms: Ints, counts: Counts, new_first: bool, listed: Ints) -> int:
     """Stand for the choice: by the rule for decisions under way, or by the policy alone."""
     raise NotImplementedError
 
 
 @slot
-def forget(p: Any, s: Any, arm: int) -> None:
+def forget(p: Params, s: object, arm: int) -> None:
     """Stand for the policy's own `forget`."""
     raise NotImplementedError
 
 
 @slot
-def drawn_with(s: Any, arm: int) -> float:
+def drawn_with(s: object, arm: int) -> float:
     """Stand for the probability of the last draw of an arm, if the policy weighs by it."""
     raise NotImplementedError
 
 
 @slot
-def put_back(s: Any, arm: int, propensity: float) -> None:
+def put_back(s: object, arm: int, propensity: float) -> None:
     """Stand for telling the policy the probability of the draw that is rewarded."""
     raise NotImplementedError
 
 
-def _forget_nothing(p: Any, s: Any, arm: int) -> None:
+def _forget_nothing(p: Params, s: object, arm: int) -> None:
     return
 
 
-def _drawn_with(s: Any, arm: int) -> float:
+def _drawn_with(s: Weighed, arm: int) -> float:
     return float(s.propensity[arm])
 
 
-def _drawn_with_1(s: Any, arm: int) -> float:
+def _drawn_with_1(s: object, arm: int) -> float:
     return 1.0
 
 
-def _put_back(s: Any, arm: int, propensity: float) -> None:
+def _put_back(s: Weighed, arm: int, propensity: float) -> None:
     s.propensity[arm] = propensity
 
 
-def _put_back_nothing(s: Any, arm: int, propensity: float) -> None:
+def _put_back_nothing(s: object, arm: int, propensity: float) -> None:
     return
 
 
@@ -168,7 +174,7 @@ def _make_new(rows: Rows, words: Ints, arm: int) -> None:
         done += size
 
 
-def _swap(p: Any, s: Any, rows: Rows, words: Ints, counts: Counts, i: int) -> None:
+def _swap(p: Params, s: object, rows: Rows, words: Ints, counts: Counts, i: int) -> None:
     """Forget the arm in a slot, with its decisions, and put a new one there."""
     counts.pending[i], counts.rewards[i] = 0, 0
     forget(p, s, i)
@@ -184,7 +190,7 @@ def _expect(book: Book, decision: int, comes: int) -> None:
     book.due_last[comes] = decision
 
 
-def _reward(p: Any, s: Any, book: Book, counts: Counts, t: int, decision: int, i: int) -> bool:
+def _reward(p: Params, s: object, book: Book, counts: Counts, t: int, decision: int, i: int) -> bool:
     """Learn the reward of a decision, and tell whether there was room for it."""
     counts.pending[i] -= 1
     counts.rewards[i] += 1
@@ -194,8 +200,8 @@ def _reward(p: Any, s: Any, book: Book, counts: Counts, t: int, decision: int, i
 
 
 def play(
-    p: Any,
-    s: Any,
+    p: Params,
+    s: object,
     words: Ints,
     rows: Rows,
     chance: Chance,
@@ -253,7 +259,7 @@ def bound_play(policy: Policy, counting: bool, counted: Counted = shrinks_width)
     kernel, learner = policy.kernel, Learner.new(policy, 1)
     under_way = PendingDecisions(learner, counting)
     weighs = learner.uses_propensity
-    parts: dict[Any, Any] = {
+    parts: dict[Callable[..., object], Callable[..., object]] = {
         update: kernel.update,
         forget: kernel.forget or _forget_nothing,
         decide: _rule(kernel, under_way),

@@ -5,7 +5,7 @@ An arm pays `base * unit * pulls(n) * time(t)` on average: n counts its pulls by
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import guarded_for
 from rotting.engines.entry_points import EntryPoint
 from rotting.engines.game import is_full, state_is_full
-from rotting.kernels.binding import bind, slot
+from rotting.kernels.binding import Bindings, bind, slot
 from rotting.kernels.elementary import exp
 from rotting.kernels.nested_state import new_state
 from rotting.kernels.policy_slots import choose, update
@@ -22,6 +22,7 @@ from rotting.kernels.random_numbers import derive_key
 from rotting.live.policy_state import first_capacity, grow
 from rotting.live.probe import Probe
 from rotting.logs.log import Log, positions
+from rotting.policy import Params
 from rotting.problems import Piecewise, Problem, Product, Rested, Restless
 
 TRUTHS = ("none", "pulls", "time", "both")
@@ -174,7 +175,7 @@ class World:
         )
         capacity = first_capacity(policy, n_arms, unit.size)
         state, key = new_state(policy, n_arms, capacity), derive_key(seed, "policy")
-        slots: dict[Any, Any] = {choose: policy.kernel.choose, update: policy.kernel.update, pay: _PAY[self.rewards]}
+        slots: Bindings = {choose: policy.kernel.choose, update: policy.kernel.update, pay: _PAY[self.rewards]}
         loop = bind(play_rounds, slots if policy.kernel.enlarge is None else {**slots, is_full: state_is_full})
         play = guarded_for(EntryPoint(loop, policy, (policy.params, state, key, game)))
         while play(policy.params, state, key, game):
@@ -206,7 +207,7 @@ def pay(mean: float, noise: float) -> float:
     raise NotImplementedError
 
 
-def play_rounds(p: Any, s: Any, key: int, g: Any) -> bool:
+def play_rounds(p: Params, s: object, key: int, g: _Game) -> bool:
     """Play rounds until all are played; return whether the state must be enlarged first."""
     while g.progress[0] < g.units.size:
         k = g.progress[0]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from docs.page_tables import filled, table
+from docs.page_tables import fill, table
 from rotting.common.arrays import Floats
 from rotting.common.statistics import mean_interval
 from rotting.display.tables import interval_text
@@ -176,7 +176,7 @@ def main() -> None:
     workers = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     version = importlib.metadata.version("river")  # first: without it, nothing need be played
     found = measured(RUNS, HORIZON, workers)
-    PAGE.write_text(filled(PAGE.read_text("utf-8"), parts(found, HORIZON, version)), "utf-8")
+    fill(PAGE, parts(found, HORIZON, version))
     sys.stdout.write(f"{PAGE} written\n")
 
 

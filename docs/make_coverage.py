@@ -176,7 +176,8 @@ def sources(pools: Pools) -> list[Source]:
         return {each.id: each.measure(drawn) for each in rested_ten_arms.STATEMENTS if each.id not in NOT_MEASURED}
 
     def nights(runs: Ints) -> dict[str, Interval]:
-        drawn: Any = {f"night-{n}": at_the_end(pool, runs) for n, pool in zip(eight, pools["nights"], strict=True)}
+        names = map(restless_nights.game_name, eight)
+        drawn: Any = {name: at_the_end(pool, runs) for name, pool in zip(names, pools["nights"], strict=True)}
         seventh = _in_time(pools["night-7"], runs, 0.25, 0.5, 1.0, horizon=full.horizon)
         drawn[f"night-{restless_nights.EASY}"] = seventh
         measured = restless_nights._Measured(eight, drawn, {})
@@ -207,7 +208,7 @@ def cases(pools: Pools) -> dict[str, list[Case]]:
         rested_two_arms.LABELS.index(getattr(rested_two_arms, name)) for name in ("RAW", "FEWA", "GLR", "EXP3_S", "EFF_RAW")
     )
     two, easy = pools["two-arms"], pools["easy"]
-    medium = two[[rested_two_arms.MEDIUM(L) for L in rested_two_arms.GRID]]
+    medium = two[[L in rested_two_arms.MEDIUM for L in rested_two_arms.GRID]]
     night_raw, night_fewa = (restless_nights.LABELS.index(label) for label in (restless_nights.RAW, restless_nights.FEWA))
     return {
         "mean_ratio": [

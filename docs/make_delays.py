@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from docs.late_games import Chance, Counted, bound_play, choices
-from docs.page_tables import filled, table
+from docs.page_tables import fill, table
 from rotting.common.arrays import Floats, Ints
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.pictures import picture_bytes
@@ -366,7 +366,7 @@ def main() -> None:
     found = measured(parser.parse_args().keep)
     lines = (f"{json.dumps(name)}: {json.dumps(values.tolist())}" for name, values in found.items())
     FIGURES.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
-    PAGE.write_text(filled(PAGE.read_text("utf-8"), parts(found)), "utf-8")
+    fill(PAGE, parts(found))
     PICTURE.write_bytes(picture(found))
     sys.stdout.write(f"{FIGURES}, {PAGE} and {PICTURE} written\n")
 

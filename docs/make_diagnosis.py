@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from docs.made_logs import LOGGERS, REWARDS, TRUTHS, Cell, cells, make_world
-from docs.page_tables import filled, table
+from docs.page_tables import fill, show, table
 from rotting.common.progress import Progress
 from rotting.logs.diagnosis import diagnose
 
@@ -91,11 +91,10 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="keep the figures, and write the page anew")
     options = parser.parse_args()
     figures = measure(options.logs)
-    for name, text in pages(figures).items():
-        print(f"\n{name}\n{text}")  # noqa: T201 - for the reader of the terminal
+    show(pages(figures))
     if options.write:
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
-        PAGE.write_text(filled(PAGE.read_text("utf-8"), pages(figures)))
+        fill(PAGE, pages(figures))
 
 
 if __name__ == "__main__":

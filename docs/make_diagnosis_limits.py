@@ -16,7 +16,7 @@ import numpy as np
 
 from docs.made_logs import REWARDS, TRUTHS, World, make_world, pay_all
 from docs.make_diagnosis import ARMS, PAGE, UNITS
-from docs.page_tables import filled, table
+from docs.page_tables import fill, table
 from rotting.common.progress import Progress
 from rotting.logs.diagnosis import diagnose
 from rotting.logs.log import Log, positions
@@ -142,7 +142,7 @@ def main() -> None:
     print(page(figures)["limits"])  # noqa: T201 - for the reader of the terminal
     if options.write:
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
-        PAGE.write_text(filled(PAGE.read_text("utf-8"), page(figures)))
+        fill(PAGE, page(figures))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from docs.page_tables import filled
+from docs.page_tables import fill
 from rotting.common.arrays import Floats
 from rotting.display.figures import Curve, Figure, Panel
 from rotting.display.pictures import picture_bytes
@@ -202,7 +202,7 @@ def picture() -> bytes:
 def main() -> None:
     """Write the tables and the picture."""
     measured = tables(counts(SIZES, RUNS))
-    PAGE.write_text(filled(PAGE.read_text("utf-8"), measured), "utf-8")
+    fill(PAGE, measured)
     PICTURE.write_bytes(picture())
     sys.stdout.write(f"{PAGE} and {PICTURE} written\n")
 

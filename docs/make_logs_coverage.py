@@ -15,7 +15,7 @@ import numpy as np
 
 import rotting
 from docs.made_logs import LOGGERS, REWARDS, TRUTHS, Cell, World, cells, make_world
-from docs.page_tables import filled, table
+from docs.page_tables import fill, show, table
 from rotting.common.arrays import Floats
 from rotting.common.progress import Progress
 from rotting.logs.advice import Gain, advise, gains_on
@@ -166,9 +166,8 @@ def main() -> None:
     for figures in measure(options.logs, options.rounds, options.seed):
         if options.write:  # after each log of every cell, so that an interruption loses little
             FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
-            PAGE.write_text(filled(PAGE.read_text("utf-8"), pages(figures)))
-    for name, text in pages(figures).items():
-        print(f"\n{name}\n{text}")  # noqa: T201 - for the reader of the terminal
+            fill(PAGE, pages(figures))
+    show(pages(figures))
 
 
 if __name__ == "__main__":

@@ -8,16 +8,16 @@ follows from them.
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
 import rotting
 from docs.made_logs import TRUTHS, make_world
-from docs.page_tables import filled, table
+from docs.page_tables import fill, show, table
 from rotting.adapters import Environment
 from rotting.common.progress import Progress
 from rotting.common.statistics import mean_interval
@@ -81,30 +81,45 @@ def _problem(name: str) -> Problem:
     return two_arms(L=1.0, horizon=10_000) if name == "two arms" else ten_arms()
 
 
-def _measure(task: tuple[Any, ...]) -> tuple[str, Any]:
-    if isinstance(task[0], Cell):
-        return task[0].key(), verdict(*task)
+class Figures(TypedDict):
+    """What the page shows."""
+
+    verdicts: dict[str, dict[str, int]]  # how often each verdict was given, by cell
+    regrets: dict[str, list[list[float]]]  # [run, probe] of each problem
+
+
+def _verdict(task: tuple[Cell, int]) -> str:
+    return verdict(*task)
+
+
+def _regrets(task: tuple[str, int]) -> list[float]:
     problem, run = task
-    return problem, [regret(problem, probe, run) for probe in (None, *PROBES)]
+    return [regret(problem, probe, run) for probe in (None, *PROBES)]
 
 
-def measure(logs: int, few_logs: int, runs: int) -> dict[str, Any]:
+def measure(logs: int, few_logs: int, runs: int) -> Figures:
     """Return the number of verdicts of each cell, and the regrets [run, probe] of each problem."""
-    tasks: list[tuple[Any, ...]] = []
+    judged: list[tuple[Cell, int]] = []
     for cell in cells():
-        tasks += [(cell, seed) for seed in range(logs if cell.policy == "uniform" and cell.arms == 20 else few_logs)]
-    tasks += [(problem, run) for run in range(runs) for problem in PROBLEMS]
-    found: dict[str, list[Any]] = {}
-    bar = Progress(len(tasks), show=True)
+        judged += [(cell, seed) for seed in range(logs if cell.policy == "uniform" and cell.arms == 20 else few_logs)]
+    played = [(problem, run) for run in range(runs) for problem in PROBLEMS]
+    verdicts: dict[str, Counter[str]] = {}
+    regrets: dict[str, list[list[float]]] = {}
+    bar = Progress(len(judged) + len(played), show=True)
     with ProcessPoolExecutor() as pool:
-        for key, value in pool.map(_measure, tasks, chunksize=2):
-            found.setdefault(key, []).append(value)
+        for (cell, _), found in zip(judged, pool.map(_verdict, judged, chunksize=2), strict=True):
+            verdicts.setdefault(cell.key(), Counter())[found] += 1
             bar.advance(1)
-    verdicts = {cell.key(): dict(Counter(found[cell.key()])) for cell in cells()}
-    return {"verdicts": verdicts, "regrets": {name: np.round(found[name], 1).tolist() for name in PROBLEMS}}
+        for (problem, _), each in zip(played, pool.map(_regrets, played, chunksize=2), strict=True):
+            regrets.setdefault(problem, []).append(each)
+            bar.advance(1)
+    return {
+        "verdicts": {cell.key(): dict(verdicts[cell.key()]) for cell in cells()},
+        "regrets": {name: np.round(regrets[name], 1).tolist() for name in PROBLEMS},
+    }
 
 
-def pages(figures: Mapping[str, Any]) -> dict[str, str]:
+def pages(figures: Figures) -> dict[str, str]:
     """Return the tables by the names of their marks."""
     rows = []
     for cell in cells():
@@ -132,11 +147,10 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="keep the figures, and write the page anew")
     options = parser.parse_args()
     figures = measure(options.logs, options.few_logs, options.runs)
-    for name, text in pages(figures).items():
-        print(f"\n{name}\n{text}")  # noqa: T201 - for the reader of the terminal
+    show(pages(figures))
     if options.write:
         FIGURES.write_text(json.dumps(figures) + "\n")
-        PAGE.write_text(filled(PAGE.read_text("utf-8"), pages(figures)))
+        fill(PAGE, pages(figures))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from docs.make_policies import SEED
-from docs.page_tables import filled, table
+from docs.page_tables import fill, table
 from rotting.common.statistics import mean_interval
 from rotting.display.tables import interval_text
 from rotting.policies.discounted_ts import DiscountedTS
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("keep", type=Path, nargs="?", help="a folder for finished games")
     parser.add_argument("--workers", type=int)
     given = parser.parse_args()
-    PAGE.write_text(filled(PAGE.read_text("utf-8"), tables(given.workers, given.keep)), "utf-8")
+    fill(PAGE, tables(given.workers, given.keep))
     sys.stdout.write(f"{PAGE} written\n")
 
 

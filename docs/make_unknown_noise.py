@@ -16,7 +16,7 @@ import numpy as np
 
 from docs import make_policies
 from docs.make_policies import COLUMNS, SEED, Setting, given_to
-from docs.page_tables import filled, table
+from docs.page_tables import fill, table
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval
 from rotting.experiments.unknown_noise import N_ARMS, fading_clicks, falling_counts, steady_clicks
@@ -210,7 +210,7 @@ def main() -> None:
     parser.add_argument("keep", type=Path, help="a folder for finished games")
     parser.add_argument("--workers", type=int, help="threads; all CPUs by default")
     given = parser.parse_args()
-    PAGE.write_text(filled(PAGE.read_text("utf-8"), tables(given.workers, given.keep)), "utf-8")
+    fill(PAGE, tables(given.workers, given.keep))
     sys.stdout.write(f"{PAGE} written\n")
 
 

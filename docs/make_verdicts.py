@@ -9,16 +9,15 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rotting.errors import InvalidValueError
 from rotting.experiments import FULL_SIZE, list_experiments
-from rotting.report.verdicts import kept_claims, read
+from rotting.report.verdicts import VerdictData, kept_claims, read
 
 
-def merged(kept: Mapping[str, Any] | None, reports: Sequence[Mapping[str, Any]], commit: str) -> dict[str, Any]:
+def merged(kept: VerdictData | None, reports: Sequence[VerdictData], commit: str) -> VerdictData:
     """Return the verdicts of some reports in the place of those that were kept.
 
     Args:
@@ -26,14 +25,14 @@ def merged(kept: Mapping[str, Any] | None, reports: Sequence[Mapping[str, Any]],
         reports: what `verdicts.json` of each holds; all must be of the full size.
         commit: of the code that made them.
     """
-    found: dict[str, Any] = dict(kept["experiments"]) if kept else {}
+    found = dict(kept["experiments"]) if kept else {}
     for report in reports:
         for name, each in report["experiments"].items():
             if each["size"] != "full":
                 got = f"{name} of the {each['size']} size"
                 raise InvalidValueError("reports", "be of the full size", each["size"], got=got)
             found[name] = {**each, "commit": commit}
-    data = {**reports[0], "experiments": {name: found[name] for name in list_experiments() if name in found}}
+    data: VerdictData = {**reports[0], "experiments": {name: found[name] for name in list_experiments() if name in found}}
     kept_claims(data)  # which must be able to read it
     return data
 

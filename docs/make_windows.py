@@ -10,12 +10,12 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from docs.make_delays import error_bar, shown
-from docs.page_tables import filled, table
+from docs.page_tables import fill, table
 from rotting.common.arrays import Floats
 from rotting.live.bandit import Bandit
 from rotting.live.bandit_state import BanditState
@@ -43,15 +43,20 @@ def drawn(run: int, delay: float) -> Chance:
     return Chance(rng.uniform(0.2, 1.0, K + HOURS), rng.uniform(size=rounds), rng.uniform(0.0, 1.0, rounds) * delay)
 
 
-def report_at_once(bandit: Bandit, clicks: Any, now: float) -> None:
+Outcomes = list[tuple[str, float]]
+"""The ids of decisions and their rewards, which arrive now."""
+Report = Callable[[Bandit, Outcomes, float], None]
+
+
+def report_at_once(bandit: Bandit, outcomes: Outcomes, now: float) -> None:
     """Report each click when it comes, and expire decisions without one after 30 minutes, as zeros."""
-    bandit.reward_many([(key, reward) for key, reward in clicks if reward > 0.0])
+    bandit.reward_many([(key, reward) for key, reward in outcomes if reward > 0.0])
     bandit.expire(older_than=WINDOW, missing=0.0)
 
 
-def report_all(bandit: Bandit, clicks: Any, now: float) -> None:
+def report_all(bandit: Bandit, outcomes: Outcomes, now: float) -> None:
     """Report every outcome when it comes, zeros included."""
-    bandit.reward_many(clicks)
+    bandit.reward_many(outcomes)
 
 
 class HeldByHand:
@@ -61,9 +66,9 @@ class HeldByHand:
         self.came: dict[str, float] = {}
         self.made: deque[tuple[float, str]] = deque()
 
-    def __call__(self, bandit: Bandit, clicks: Any, now: float) -> None:
+    def __call__(self, bandit: Bandit, outcomes: Outcomes, now: float) -> None:
         """Report the outcomes of the decisions that are old enough."""
-        self.came.update(clicks)
+        self.came.update(outcomes)
         due = []
         while self.made and self.made[0][0] <= now - WINDOW:
             key = self.made.popleft()[1]
@@ -71,16 +76,15 @@ class HeldByHand:
         bandit.reward_many(due)
 
 
-def report_clicks(bandit: Bandit, clicks: Any, now: float) -> None:
+def report_clicks(bandit: Bandit, outcomes: Outcomes, now: float) -> None:
     """Report each click when it comes, and nothing else: the reward window does the rest."""
-    bandit.reward_many([(key, reward) for key, reward in clicks if reward > 0.0])
+    bandit.reward_many([(key, reward) for key, reward in outcomes if reward > 0.0])
 
 
-def regret(run: int, delay: float, window: bool, report: Callable[[Bandit, Any, float], None]) -> float:
+def regret(run: int, delay: float, window: bool, report: Report) -> float:
     """Play one run, and return its regret against the best arm of each hour."""
     chance, now = drawn(run, delay), [0.0]
-    options: dict[str, Any] = {"reward_window": WINDOW, "missing": 0.0} if window else {}
-    state = BanditState.new(make("eff-raw-ucb", sigma=0.5), range(K), run, **options)
+    state = BanditState.new(make("eff-raw-ucb", sigma=0.5), range(K), run, reward_window=WINDOW if window else None)
     bandit = Bandit.holding(Guard(state, clock=lambda: now[0]))
     due: dict[int, list[tuple[str, float]]] = {}
     lost, step = [], 3_600.0 / PER_HOUR
@@ -104,7 +108,7 @@ def regret(run: int, delay: float, window: bool, report: Callable[[Bandit, Any, 
     return math.fsum(lost)
 
 
-WAYS: dict[str, tuple[float, bool, Callable[[], Callable[[Bandit, Any, float], None]]]] = {
+WAYS: dict[str, tuple[float, bool, Callable[[], Report]]] = {
     "late clicks, held by hand until the window closes": (WINDOW, False, HeldByHand),
     'late clicks, `reward_window="30min"`': (WINDOW, True, lambda: report_clicks),
     "late clicks at once, zeros by `expire` after 30 minutes": (WINDOW, False, lambda: report_at_once),
@@ -147,7 +151,7 @@ def main() -> None:
     """Write the figures and the table."""
     found = measured()
     FIGURES.write_text(json.dumps({name: values.tolist() for name, values in found.items()}, indent=0) + "\n", "utf-8")
-    PAGE.write_text(filled(PAGE.read_text("utf-8"), parts(found)), "utf-8")
+    fill(PAGE, parts(found))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Tables of the pages, and the marks between which measured parts of a page stand."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 _END = "<!-- end -->"
 
@@ -9,7 +9,7 @@ _END = "<!-- end -->"
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:
     """Return a table in Markdown that is aligned as plain text, too; `sides` has l, c or r for each column."""
     widths = [max(3, *map(len, column)) for column in zip(heads, *rows, strict=True)]
-    align: dict[str, Any] = {"l": str.ljust, "c": str.center, "r": str.rjust}
+    align: dict[str, Callable[[str, int], str]] = {"l": str.ljust, "c": str.center, "r": str.rjust}
     rule = {"l": lambda n: ":" + "-" * (n - 1), "c": lambda n: ":" + "-" * (n - 2) + ":", "r": lambda n: "-" * (n - 1) + ":"}
 
     def line(cells: Sequence[str]) -> str:
@@ -27,3 +27,14 @@ def filled(page: str, parts: Mapping[str, str]) -> str:
         before, _, after = page.partition(mark)
         page = f"{before}{mark}{text}\n{after[after.index(_END) :]}"
     return page
+
+
+def fill(page: Path, parts: Mapping[str, str]) -> None:
+    """Write these parts into a page, between their marks."""
+    page.write_text(filled(page.read_text("utf-8"), parts), "utf-8")
+
+
+def show(parts: Mapping[str, str]) -> None:
+    """Print these parts."""
+    for name, text in parts.items():
+        print(f"\n{name}\n{text}")  # noqa: T201 - for the reader of the terminal

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
+from matplotlib.typing import ColorType
 
 IMAGE = """
 .. image:: /{place}
@@ -24,12 +25,12 @@ DPI = 120
 LIGHTER = 0.3  # of the way to white
 
 
-def _is_grey(colour: Any) -> bool:
+def _is_grey(colour: ColorType) -> bool:
     red, green, blue, _ = colors.to_rgba(colour)
     return max(red, green, blue) - min(red, green, blue) < 0.1
 
 
-def _turned(colour: Any) -> Any:
+def _turned(colour: ColorType) -> ColorType | tuple[float, ...]:
     """Return a colour for dark screens: of greys, dark ones become pale and pale ones dark; others become a little lighter."""
     rgba = colors.to_rgba(colour)
     if rgba[3] == 0:

@@ -3,9 +3,9 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import rotting
 
@@ -42,12 +42,12 @@ def night() -> rotting.Problem:
     ).problem()
 
 
-def _round(values: Any, digits: int = 3) -> list[Any]:
+def _round(values: npt.ArrayLike, digits: int = 3) -> list[float | None]:
     """Return numbers for JSON, which has neither infinities nor NaN."""
     return [None if not np.isfinite(each) else round(float(each), digits) for each in np.asarray(values, float)]
 
 
-def record(policy: rotting.Policy, problem: rotting.Problem, horizon: int | None) -> dict[str, Any]:
+def record(policy: rotting.Policy, problem: rotting.Problem, horizon: int | None) -> dict[str, object]:
     """Play one run and return, for every round and arm, what `rotting.play` and `rotting.theory.hull` say."""
     game = rotting.play(policy, problem, run=1, horizon=horizon)
     assert game.index is not None
@@ -75,7 +75,7 @@ def record(policy: rotting.Policy, problem: rotting.Problem, horizon: int | None
     }
 
 
-def games(quick: bool = False) -> list[dict[str, Any]]:
+def games(quick: bool = False) -> list[dict[str, object]]:
     """Return all recordings."""
     rounds = SHORT if quick else FULL
     two, news = rotting.problems.two_arms(L=2.0, horizon=FULL, sigma=0.5), night()

@@ -3,14 +3,13 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from docs import make_verdicts as maker
 from rotting import experiments
 from rotting.errors import InvalidValueError
-from rotting.report.verdicts import FORMAT, FORMAT_VERSION, kept_claims, read
+from rotting.report.verdicts import FORMAT, FORMAT_VERSION, ExperimentData, VerdictData, kept_claims, read
 from tests.helpers.tiny_experiments import tiny
 
 __all__ = ["tiny"]
@@ -18,15 +17,18 @@ __all__ = ["tiny"]
 FIRST, SECOND, THIRD = experiments.list_experiments()[:3]
 
 
-def verdicts(**sizes: str) -> dict[str, Any]:
-    """The data of a report of some experiments, of these sizes."""
-    made = {"date": "2026-11-17", "commit": "", "machine": "A", "versions": {}, "kept_games": 0, "claims": {}}
-    each = {name.replace("_", "-"): {**made, "size": size} for name, size in sizes.items()}
-    return {"format": FORMAT, "version": FORMAT_VERSION, "experiments": each}
-
-
-def named(*names: str, size: str = "full") -> dict[str, Any]:
-    return verdicts(**{name.replace("-", "_"): size for name in names})
+def named(*names: str, size: str = "full") -> VerdictData:
+    """The data of a report of some experiments, of this size."""
+    made: ExperimentData = {
+        "size": size,
+        "date": "2026-11-17",
+        "commit": "",
+        "machine": "A",
+        "versions": {},
+        "kept_games": 0,
+        "claims": {},
+    }
+    return {"format": FORMAT, "version": FORMAT_VERSION, "experiments": dict.fromkeys(names, made)}
 
 
 def test_reports_replace_what_was_kept_of_their_experiments_and_nothing_else() -> None:

@@ -1,8 +1,11 @@
 """Which clock arms wear out along: logs whose truth is known."""
 
+from types import ModuleType
+
 import numpy as np
 import pytest
 
+from rotting.logs import clocks, wear_model
 from rotting.logs.clocks import compare_clocks, effective_rewards, entanglement
 from rotting.logs.log import Log
 from rotting.logs.verdicts import Clock, Hypothesis
@@ -35,6 +38,31 @@ def test_the_truth_is_by_far_the_most_probable(truth: str) -> None:
     assert list(found) == ["none", "pulls", "time", "both"]
     assert np.isclose(sum(found.values()), 1.0)
     assert found[NAMES[truth]] > 0.99
+
+
+NUMERICS = {
+    (wear_model, "MAX_ITERATIONS"): (15, 60),
+    (wear_model, "CONVERGED"): (1e-3, 1e-5),
+    (wear_model, "TASTE_ITERATIONS"): (2, 6),
+    (wear_model, "MAX_STEP"): (0.5, 2.0),
+    (wear_model, "MIN_RELATIVE"): (1e-2, 1e-4),
+    (wear_model, "MIN_VARIANCE"): (1e-5, 1e-7),
+    (wear_model, "FLAT_PRECISION"): (1e-5, 1e-7),
+    (wear_model, "MAX_LOG_MEAN"): (25.0, 100.0),
+    (clocks, "NEGLIGIBLE"): (1e-5, 1e-7),
+    (clocks, "RIDGE"): (1e-8, 1e-10),
+}
+
+
+@pytest.mark.parametrize(("module", "name"), NUMERICS)
+def test_the_constants_of_the_numerics_do_not_decide(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str) -> None:
+    for truth in ("", "pulls and time"):
+        log = made_log(truth, seed=3, rows=1_500)
+        usual = list(compare_clocks(log).probabilities.values())
+        for value in NUMERICS[module, name]:
+            with monkeypatch.context() as patched:
+                patched.setattr(module, name, value)
+                assert np.allclose(list(compare_clocks(log).probabilities.values()), usual, rtol=0.0, atol=0.01)
 
 
 @pytest.mark.parametrize("truth", ["pulls", "time"])

@@ -106,6 +106,21 @@ def test_the_table_begins_with_the_verdict_and_the_change_and_has_the_digits_of_
         assert pulls == f"{row['pulls']:,}"
 
 
+@pytest.mark.parametrize("truth", ["", "time"])
+@pytest.mark.parametrize("shift", [0.0, 3.0])  # with a shift, some rewards are negative
+def test_rewards_whose_squares_underflow_get_the_same_verdicts(truth: str, shift: float) -> None:
+    log = made_log(truth, seed=5, rows=2_000)
+    usual, tiny = (
+        diagnose(Log({"arm": log.arm, "reward": factor * (log.reward - shift), "u": log.unit}, unit="u"))
+        for factor in (1.0, 2.0**-700)
+    )
+    assert (tiny.decay, tiny.reason) == (usual.decay, usual.reason)
+    assert tiny.change == pytest.approx(usual.change)
+    for arm, same in zip(tiny.arms, usual.arms, strict=True):
+        assert arm.verdict == same.verdict
+        assert 2.0**700 * np.array(arm[2:6]) == pytest.approx(np.array(same[2:6]))
+
+
 def test_another_object_is_refused() -> None:
     with pytest.raises(InvalidTypeError, match="log must be a Log, got 3"):
         diagnose(3)  # type: ignore[arg-type]

@@ -171,6 +171,21 @@ def test_errors_name_the_line_of_a_csv_file(
     assert str(caught.value) == message
 
 
+def test_a_csv_file_with_two_columns_of_one_name_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("arm,reward,reward\na,1,0\n")
+    with pytest.raises(InvalidValueError, match="data must have each column once, got 'reward' twice or more"):
+        Log(tmp_path / "log.csv")
+    (tmp_path / "log.csv").write_text("arm,reward,,\na,1,,\n")  # columns without a name
+    assert Log(tmp_path / "log.csv").reward.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("arm", [["b"], ("b", ["c"])])
+def test_an_arm_that_cannot_be_hashed_is_refused_with_its_row(arm: object) -> None:
+    with pytest.raises(InvalidTypeError, match="arm must be a string, a number or a tuple of these") as caught:
+        Log({"arm": ["a", arm], "reward": [1.0, 0.0]})
+    assert caught.value.where == "row 1 (counting from 0), column 'arm'"
+
+
 def test_arms_of_a_store_may_be_called_as_missing_values_are(tmp_path: Path) -> None:
     with rotting.open(tmp_path / "log.rot", policy=rotting.UCB1(), arms=["none", "NA", None], compile="never") as bandit:
         for _ in range(3):

@@ -1,8 +1,8 @@
 """Values over two parameters as colours."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 _WRITTEN = 120  # cells of a heat map, at most, in which their values are written
-Axis2 = tuple[str, Sequence[Any]]
-"""The label of an axis and its values."""
+Parameter = tuple[str, Sequence[Hashable]]
+"""The name of a parameter and its values."""
 
 
 def plot_heat(
-    x: Axis2,
-    y: Axis2,
+    x: Parameter,
+    y: Parameter,
     values: Floats,
     label: str,
     title: str,
@@ -45,8 +45,8 @@ def plot_heat(
     """Draw values over two parameters as colours, dark for small ones.
 
     Args:
-        x: the label and the values of the parameter from left to right.
-        y: the same from below.
+        x: the parameter whose values go from left to right.
+        y: the parameter whose values go upwards.
         values: one number for each `[y, x]`, NaN where there is none.
         label: the label of the colour bar.
         title: above the picture.

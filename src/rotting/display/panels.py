@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.lines import Line2D
+    from matplotlib.typing import LineStyleType
 
 # Seven markers, since seven has no factor in common with the numbers of colours and line styles.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -30,7 +31,7 @@ class CurveStyle(NamedTuple):
     """The style of a curve: colour, line style and marker."""
 
     colour: str
-    style: Any
+    style: "LineStyleType"
     marker: str
 
 
@@ -66,9 +67,17 @@ def draw_panel(ax: "Axes", panel: Panel, styles: Mapping[str, CurveStyle]) -> "l
                 ax.errorbar(curve.x, curve.y, yerr=ends, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)
             else:
                 ax.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.12, linewidth=0)
-        thin: dict[str, Any] = {"linewidth": 1.2, "marker": marker, "markersize": 4} if curve.points else {}
-        alone = {"marker": "o"} if len(curve.x) == 1 else {}  # a line of one point is invisible
-        lines += ax.plot(curve.x, curve.y, color=colour, linestyle=style, label=curve.label, **{**alone, **thin})
+        alone = "o" if len(curve.x) == 1 else None  # a line of one point is invisible
+        lines += ax.plot(
+            curve.x,
+            curve.y,
+            color=colour,
+            linestyle=style,
+            label=curve.label,
+            marker=marker if curve.points else alone,
+            markersize=4 if curve.points else None,  # None: as the style in force says
+            linewidth=1.2 if curve.points else None,
+        )
     ax.set_xlabel(panel.x_label)
     ax.set_ylabel(panel.y_label)
     marked = any(curve.points for curve in panel.curves)
@@ -89,7 +98,10 @@ def draw_panel(ax: "Axes", panel: Panel, styles: Mapping[str, CurveStyle]) -> "l
 
 
 def _y_limits(panel: Panel) -> tuple[float, float]:
-    """Return the ends of a linear y axis: up to `y_max` or the largest value, down to zero if that is near and the smallest."""
+    """Return the ends of a linear y axis, which shows all values, or those up to `y_max`.
+
+    It begins at zero if zero is near and no value is below it.
+    """
     drawn = [values for curve in panel.curves for values in (curve.y, curve.low, curve.high) if values is not None]
     values = np.concatenate([np.zeros(0), *drawn])
     values = values[np.isfinite(values)]

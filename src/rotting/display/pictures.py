@@ -3,7 +3,7 @@
 import io
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rotting.errors import InvalidValueError, MissingExtraError, PathExistsError
 
@@ -41,13 +41,12 @@ def matplotlib_figure() -> "type[Picture]":
 
 def new_picture(shown: bool, width: float, height: float) -> "Picture":
     """Return a new Matplotlib figure of that size in inches: one that pyplot shows, or one that needs no display."""
-    make: Any = matplotlib_figure()
+    hidden_figure = matplotlib_figure()
     if shown:
         from matplotlib import pyplot as plt  # noqa: PLC0415 - an extra
 
-        make = plt.figure
-    picture: Picture = make(figsize=(width, height), layout="constrained")
-    return picture
+        return plt.figure(figsize=(width, height), layout="constrained")
+    return hidden_figure(figsize=(width, height), layout="constrained")
 
 
 def check_suffix(name: str, path: Path) -> None:
@@ -85,7 +84,7 @@ def picture_bytes(picture: "Picture", kind: str, box: str = "tight") -> bytes:
     from matplotlib import rc_context  # noqa: PLC0415 - an extra
 
     content = io.BytesIO()
-    metadata: dict[str, Any] | None = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
+    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind)
     # Type 42 fonts stay text, and journals refuse type 3. The ids in an SVG are random unless salted.
     with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "rotting", "savefig.bbox": box}):
         picture.savefig(content, format=kind, dpi=200, metadata=metadata)
@@ -133,10 +132,9 @@ def draw_top(picture: "Picture", title: str, caption: str, fonts: FontSizes, top
     # The layout engine keeps room for the legend at the bottom; the top is reserved for the title and the caption.
     below = 1 - top / INCH / height
     picture.set_layout_engine("constrained", rect=(0, 0, 1, below), w_pad=0.08, hspace=0.02, wspace=0.02)
-    words: dict[str, Any] = {"va": "top", "linespacing": LINE}
     edge, first, second = 0.06 / width, 4 / INCH / height, (8 + text_height(title, fonts.title)) / INCH / height
-    picture.text(edge, 1 - first, title, size=fonts.title, weight="bold", **words)
-    picture.text(edge, 1 - second, caption, size=fonts.small, color=SUBDUED, **words)
+    picture.text(edge, 1 - first, title, size=fonts.title, weight="bold", va="top", linespacing=LINE)
+    picture.text(edge, 1 - second, caption, size=fonts.small, color=SUBDUED, va="top", linespacing=LINE)
 
 
 def draw_header(ax: "Axes", title: SizedText, note: SizedText, weight: str = "normal") -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
     from matplotlib.lines import Line2D
 
-THIN: tuple[Any, ...] = ((0, (1, 1)), (0, (4, 2)), (0, (4, 1, 1, 1)), (0, (1, 3)), (0, (8, 2)))  # styles of bounds
+THIN = ((0, (1, 1)), (0, (4, 2)), (0, (4, 1, 1, 1)), (0, (1, 3)), (0, (8, 2)))  # styles of bounds
 PANEL_WIDTHS = {1: 6.4, 2: 3.7, 3: 3.5}  # inches of a panel, by the number of columns
 SMALLEST_PANEL = 3.2  # inches of a panel if there are more columns
 
@@ -127,11 +127,11 @@ def _header(title: str, caption: str, width: float) -> tuple[SizedText, SizedTex
 
 
 def plot_figure(figure: Figure, path: str | Path | None = None) -> "Picture":
-    """Draw a figure as `draw_figure` does, into a new image file as wide as the style in force says, or shown by pyplot.
+    """Draw a figure as `draw_figure` does, into a new image file or into a figure that pyplot shows.
 
     Args:
         figure: what to draw.
-        path: a new image file; its suffix sets the format.
+        path: a new image file; its suffix sets the format. It is as wide as the style in force says.
     """
     if path is None:
         return draw_figure(figure, shown=True)

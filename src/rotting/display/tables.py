@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 NO_INTERVAL = "*"
 """Marks a missing interval in a table; the note below gives the reason."""
+Row = dict[str, Any]
+"""A row of a table for programs: numbers, texts, intervals or other values, by name. A column knows the type of its values."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Column:
     """A column of a table: its head, and how to write its cell of a row."""
 
     head: str
-    write: Callable[[dict[str, Any]], str]
+    write: Callable[[Row], str]
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,7 +52,7 @@ class FormattedTable:
 
     lines: tuple[str, ...]
     columns: tuple[Column, ...]
-    rows: list[dict[str, Any]]
+    rows: list[Row]
     left: int = 1
     notes: tuple[str, ...] = ()
 
@@ -167,7 +169,7 @@ def _latex_text(text: str) -> str:
     return re.sub(r"(?<![\w-])-(?=[\d.])", "$-$", escaped)
 
 
-def _flat(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _flat(row: Row) -> Iterator[tuple[str, object]]:
     for name, value in row.items():
         if isinstance(value, Interval):
             yield from zip((name, f"{name}_low", f"{name}_high"), value, strict=True)
@@ -177,7 +179,7 @@ def _flat(row: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _reasons(row: dict[str, Any]) -> Iterator[str]:
+def _reasons(row: Row) -> Iterator[str]:
     """Yield the reasons for missing intervals in a row; a row with the cells of `mean_cells` has its `reason`."""
     yield from (each.reason for each in row.values() if isinstance(each, NoInterval))
     if row.get("reason"):
@@ -229,7 +231,7 @@ def interval_column(head: str, style: str = ",.1f") -> Column:
     return Column(head, lambda row: interval_text(row[head], style))
 
 
-def half_widths(rows: Sequence[dict[str, Any]]) -> list[float]:
+def half_widths(rows: Sequence[Row]) -> list[float]:
     """Return half the widths of the intervals of rows that have the cells of `mean_cells`.
 
     Example:

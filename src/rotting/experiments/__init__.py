@@ -8,22 +8,26 @@ import itertools
 import os
 import pkgutil
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from rotting import report
+import numpy as np
+
+from rotting import registry, report
 from rotting.common.arrays import Floats
 from rotting.common.atomic_files import partial_path
 from rotting.common.machine import machine
 from rotting.common.rules import suggest
+from rotting.common.statistics import Interval, mean_interval
 from rotting.display.tables import FormattedTable
 from rotting.engines.chunk_store import ChunkStore
 from rotting.errors import InvalidValueError, PathExistsError
+from rotting.policy import Policy
 from rotting.report.about import Origins
 from rotting.report.model import Findings, Section
 from rotting.report.verdicts import KeptClaim, kept_claims, read
@@ -36,6 +40,9 @@ Results = Mapping[str, Result]
 """The results of an experiment, by the names of its games."""
 
 
+Settings = TypeVar("Settings")
+"""The type of the settings of an experiment: a frozen dataclass that JSON can carry, with a `seed`."""
+
 PROCESSES = 5
 """Number of processes in which times are measured."""
 
@@ -44,6 +51,24 @@ ORDER = (
     *("SW-UCB", "D-UCB", "UCB1", "uniform"),
 )
 """Labels of policies in one order, so that each has the same colour in all figures."""
+
+
+def tuned_policies(sigma: float = 1.0) -> dict[str, Policy]:
+    """Return the policies that need no horizon, with the tunings of the papers, by their labels.
+
+    Args:
+        sigma: the scale of the noise.
+    """
+    return {
+        "RAW-UCB 1.4": registry.make("raw-ucb", alpha=1.4, sigma=sigma),
+        "RAW-UCB 4": registry.make("raw-ucb", alpha=4.0, sigma=sigma),
+        "FEWA 0.06": registry.make("fewa", alpha=0.06, sigma=sigma),
+        "FEWA 4": registry.make("fewa", alpha=4.0, sigma=sigma),
+        "EFF-RAW-UCB 1.4": registry.make("eff-raw-ucb", alpha=1.4, sigma=sigma, m=2.0),
+        "wSWA 0.02": registry.make("wswa", alpha=0.02, sigma=sigma),
+        "UCB1": registry.make("ucb1", sigma=sigma),
+        "uniform": registry.make("uniform"),
+    }
 
 
 @dataclass(frozen=True)
@@ -80,14 +105,14 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Experiment(Generic[Settings]):
     """An experiment of a paper.
 
     Args:
         id: its stable name, the module's with hyphens.
         title: what it is, in a few words.
         reference: where it is published.
-        sizes: settings (a frozen dataclass that JSON can carry, with a `seed`) under "quick" and "full".
+        sizes: the settings under "quick" and "full".
         prepare: `prepare(settings, workers, progress)` reads data and returns the games.
         findings: `findings(settings, prepared, results)` returns the text, figures, tables and claims of the report.
         order: the place of the experiment in the report.
@@ -96,9 +121,9 @@ class Experiment:
     id: str
     title: str
     reference: str
-    sizes: Mapping[str, Any]
-    prepare: Callable[[Any, int | None, bool | None], Prepared]
-    findings: Callable[[Any, Prepared, Results], Findings]
+    sizes: Mapping[str, Settings]
+    prepare: Callable[[Settings, int | None, bool | None], Prepared]
+    findings: Callable[[Settings, Prepared, Results], Findings]
     order: int
 
 
@@ -132,7 +157,7 @@ def check_id(name: str) -> str:
     return name
 
 
-def find(name: str) -> Experiment:
+def find(name: str) -> Experiment[Any]:
     """Return the experiment called `name`.
 
     Example:
@@ -140,7 +165,7 @@ def find(name: str) -> Experiment:
         10000
     """
     module = importlib.import_module(f"{__name__}.{check_id(name).replace('-', '_')}")
-    experiment: Experiment = module.EXPERIMENT
+    experiment: Experiment[Any] = module.EXPERIMENT
     return experiment
 
 
@@ -166,7 +191,7 @@ def run(
     chosen = [find(name) for name in list_experiments() if name in wanted]
 
     @cache  # experiments with the same `prepare` and settings share the data, which can take long to read
-    def prepare(function: Callable[[Any, int | None, bool | None], Prepared], settings: Any) -> Prepared:
+    def prepare(function: Callable[[Settings, int | None, bool | None], Prepared], settings: Settings) -> Prepared:
         return function(settings, workers, progress)
 
     prepared = [prepare(each.prepare, each.sizes[size]) for each in chosen]
@@ -185,7 +210,7 @@ def run(
     ]
 
 
-def _finish(experiment: Experiment, size: str, prepared: Prepared, results: Results) -> FinishedExperiment:
+def _finish(experiment: Experiment[Any], size: str, prepared: Prepared, results: Results) -> FinishedExperiment:
     settings = experiment.sizes[size]
     found = experiment.findings(settings, prepared, results)
     section = Section(
@@ -198,12 +223,12 @@ def _finish(experiment: Experiment, size: str, prepared: Prepared, results: Resu
     return FinishedExperiment(section, results)
 
 
-def _policies(results: Results) -> dict[str, dict[str, Any]]:
+def _policies(results: Results) -> dict[str, dict[str, object]]:
     """Return the parameters of the policies by class; a parameter that varies has the list of its values."""
-    variants: dict[str, list[dict[str, Any]]] = {}
+    variants: dict[str, list[dict[str, object]]] = {}
     for policy in dict.fromkeys(policy for result in results.values() for policy in result.policies):
         variants.setdefault(type(policy).__name__, []).append(policy.shown_params())
-    merged: dict[str, dict[str, Any]] = {}
+    merged: dict[str, dict[str, object]] = {}
     for name, variant_params in variants.items():
         values = {
             key: list(dict.fromkeys(params[key] for params in variant_params if key in params))
@@ -212,6 +237,16 @@ def _policies(results: Results) -> dict[str, dict[str, Any]]:
         }
         merged[name] = {key: found[0] if len(found) == 1 else found for key, found in values.items()}
     return merged
+
+
+def final_regret(results: Iterable[Result], index: int) -> Floats:
+    """Return `[game, run]`, the regret of a policy at the end of each game."""
+    return np.array([result.regret[index, :, -1] for result in results])
+
+
+def mean_regrets(result: Result, labels: Sequence[str]) -> dict[str, Interval]:
+    """Return the mean regret of each policy at the end, and its 95 % interval, by the labels of the policies."""
+    return {label: mean_interval(runs) for label, runs in zip(labels, result.regret[:, :, -1], strict=True)}
 
 
 def regret_at(result: Result, index: int, *shares: float) -> list[Floats]:

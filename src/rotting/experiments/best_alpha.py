@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,8 +9,8 @@ from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, NoInterval
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.tables import Column, FormattedTable, value_column
-from rotting.experiments import Experiment, Prepared, Results
+from rotting.display.tables import Column, FormattedTable, Row, value_column
+from rotting.experiments import Experiment, Prepared, Results, final_regret
 from rotting.experiments.rested_two_arms import GRID, RARE_SHOW_FROM, SIGMA, game_name
 from rotting.policy import Policy
 from rotting.problems import two_arms
@@ -75,8 +74,7 @@ class _Measured:
 
     def regret(self, label: str, alpha: float) -> Floats:
         """Return `[L, run]`, the regret at the end."""
-        place = PLAYERS.index((label, alpha))
-        return np.array([self.results[game_name(L)].regret[place, :, -1] for L in self.settings.drops])
+        return final_regret([self.results[game_name(L)] for L in self.settings.drops], PLAYERS.index((label, alpha)))
 
     def means(self, label: str) -> Floats:
         """Return `[L, alpha]`, the mean regrets at the end."""
@@ -132,7 +130,7 @@ def _figure(settings: Settings, measured: _Measured) -> Figure:
 
 
 def _table(settings: Settings, measured: _Measured) -> FormattedTable:
-    rows: list[dict[str, Any]] = [{"L": L} for L in settings.drops]
+    rows: list[Row] = [{"L": L} for L in settings.drops]
     columns = [value_column("L", ".3g")]
     for label, chosen in PAPER.items():
         own = measured.regret(label, chosen)
@@ -163,7 +161,7 @@ def _others(measured: _Measured, label: str) -> list[tuple[float, Floats]]:
 
 
 def _best_everywhere(label: str) -> Callable[[_Measured], Interval]:
-    """Return a function that measures the regret of another alpha over the paper's, the smallest over the alphas and L."""
+    """Return a function that measures how good another alpha can be: its regret over that of the paper's, smallest over L."""
 
     def measure(measured: _Measured) -> Interval:
         others = np.concatenate([regret for _, regret in _others(measured, label)])
@@ -174,7 +172,7 @@ def _best_everywhere(label: str) -> Callable[[_Measured], Interval]:
 
 
 def _best_overall(label: str) -> Callable[[_Measured], Interval]:
-    """Return a function that measures the regret of another alpha over the paper's over all L, the smallest over alphas."""
+    """Return a function that measures how good another alpha can be over all L: the geometric mean of the same ratio."""
 
     def measure(measured: _Measured) -> Interval:
         own = measured.regret(label, PAPER[label])

@@ -1,15 +1,12 @@
 """RAW-UCB and FEWA on both benchmarks: whether they differ more on restless problems than on rested ones."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
-from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval
 from rotting.datasets import Nights
 from rotting.display.tables import Column, FormattedTable, value_column
-from rotting.experiments import Experiment, Prepared, Results, rested_two_arms, restless_nights
+from rotting.experiments import Experiment, Prepared, Results, final_regret, rested_two_arms, restless_nights
 from rotting.report.claims import Statement, estimate_text
 from rotting.report.model import Findings
 from rotting.simulation.comparisons import mean_ratio, quotient_of
@@ -80,17 +77,17 @@ class _Measured:
     def rested(self, tuning: str) -> Interval:
         """Return the regret of FEWA over RAW-UCB on the rested benchmark."""
         names = map(rested_two_arms.game_name, self.settings.rested.drops)
-        return self._ratio(list(names), rested_two_arms.LABELS, TUNINGS[tuning][0])
+        return self._ratio(names, rested_two_arms.LABELS, TUNINGS[tuning][0])
 
     def restless(self, tuning: str) -> Interval:
         """Return the same of the efficient versions on the nights."""
-        return self._ratio([f"night-{number}" for number in self.nights], restless_nights.LABELS, TUNINGS[tuning][1])
+        names = map(restless_nights.game_name, self.nights)
+        return self._ratio(names, restless_nights.LABELS, TUNINGS[tuning][1])
 
-    def _ratio(self, names: list[str], labels: tuple[str, ...], pair: tuple[str, str]) -> Interval:
-        def regret(label: str) -> Floats:
-            return np.array([self.results[name].regret[labels.index(label), :, -1] for name in names])
-
-        return mean_ratio(regret(pair[0]), regret(pair[1]))
+    def _ratio(self, names: Iterable[str], labels: tuple[str, ...], pair: tuple[str, str]) -> Interval:
+        results = [self.results[name] for name in names]
+        upper, lower = (final_regret(results, labels.index(label)) for label in pair)
+        return mean_ratio(upper, lower)
 
 
 def _restless_over_rested(tuning: str) -> Callable[[_Measured], Interval]:

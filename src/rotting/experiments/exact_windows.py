@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -160,6 +160,13 @@ def game_name(problem: str, horizon: int, scanned: bool = False) -> str:
     return f"{problem}-{horizon}{'-scan' if scanned else ''}"
 
 
+def _game_of(problem: str, horizon: int, label: str) -> tuple[str, int]:
+    """Return the name of the game that a policy plays, and the place of the policy in it."""
+    if label == SCAN:
+        return game_name(problem, horizon, scanned=True), 0
+    return game_name(problem, horizon), LEARNERS.index(label)
+
+
 def trace(settings: Settings, problem: Problem, horizon: int) -> Trace:
     """Return the number of vertices over time, and the sizes of the states of all policies."""
     players = policies(problem)
@@ -173,7 +180,8 @@ def trace(settings: Settings, problem: Problem, horizon: int) -> Trace:
 
 def _trace(policy: Policy, problem: Problem, rounds: Ints, run: int, seed: int) -> tuple[list[int], float]:
     """Play a game; return the number of vertices at these rounds, and the kilobytes of the state at the end."""
-    kernel, noise, n_arms = policy.kernel, problem.noise, problem.n_arms
+    enlarge, noise, n_arms = policy.kernel.enlarge, problem.noise, problem.n_arms
+    assert enlarge is not None  # hulls outgrow their room
     go_on = compiled(bind(play, policy_parts(policy, noise)), policy)
     capacity = states.first_capacity(policy, n_arms, int(rounds[-1]))
     state, means = states.new_state(policy, n_arms, capacity), problem.means(int(rounds[-1]))
@@ -186,12 +194,12 @@ def _trace(policy: Policy, problem: Problem, rounds: Ints, run: int, seed: int) 
             go_on(policy.params, state, board, means, noise.scale, *rest)
             if state.full[0]:
                 capacity *= 2
-                state = kernel.enlarge(policy.params, state, capacity)  # type: ignore[misc]
+                state = enlarge(policy.params, state, capacity)
         seen.append(int(np.maximum(state.hull.size - 1, 0).sum()))  # windows start from all points but the newest
     return seen, _kilobytes(state)
 
 
-def _kilobytes(state: Any) -> float:
+def _kilobytes(state: NamedTuple) -> float:
     return float(sum(array.nbytes for array in states.arrays(state))) / 1e3
 
 
@@ -218,8 +226,8 @@ class _Measured:
 
     def regret(self, problem: str, T: int, label: str) -> Floats:
         """Return the regret of each run at the end."""
-        result, place = self._game(problem, T, label)
-        return np.asarray(result.regret[place, :, -1])
+        name, place = _game_of(problem, T, label)
+        return np.asarray(self.results[name].regret[place, :, -1])
 
     def timed(self, label: str) -> list[int]:
         """Return the horizons at which a policy was timed."""
@@ -227,8 +235,8 @@ class _Measured:
 
     def us(self, problem: str, T: int, label: str) -> Floats:
         """Return the time of a round in each process."""
-        scan = label == SCAN
-        return np.asarray(self.times[game_name(problem, T, scan)][:, 0 if scan else LEARNERS.index(label)])
+        name, place = _game_of(problem, T, label)
+        return np.asarray(self.times[name][:, place])
 
     def kilobytes(self, problem: str, T: int, label: str) -> float:
         """Return the size of the state at the end."""
@@ -236,7 +244,7 @@ class _Measured:
 
     def scan_agrees(self, problem: str, T: int) -> bool:
         """Return whether the scan pulled the arms as often as exact RAW-UCB did in the same run."""
-        scan, exact = (self._game(problem, T, label)[0].pulls[0, 0] for label in (SCAN, EXACT))
+        scan, exact = (self.results[_game_of(problem, T, label)[0]].pulls[0, 0] for label in (SCAN, EXACT))
         return bool(np.array_equal(scan, exact))
 
     def over(self, upper: str, lower: str) -> Interval:
@@ -246,10 +254,6 @@ class _Measured:
         """
         T = self.timed(SCAN)[-1]
         return mean_interval(np.mean([self.us(name, T, upper) / self.us(name, T, lower) for name in NAMES], axis=0))
-
-    def _game(self, problem: str, T: int, label: str) -> tuple[Any, int]:
-        scan = label == SCAN
-        return self.results[game_name(problem, T, scan)], 0 if scan else LEARNERS.index(label)
 
 
 NAMES = tuple(problems(1_000))

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rotting import registry
 from rotting.datasets import batteries, news
 from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.errors import DataWarning
-from rotting.experiments import ORDER, Experiment, Prepared, Results, regret_table
+from rotting.experiments import ORDER, Experiment, Prepared, Results, regret_table, tuned_policies
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
-from rotting.problems import Problem, two_arms
+from rotting.problems import Problem
 from rotting.problems.mean_table import mean_bounds
 from rotting.report.model import Findings
 from rotting.simulation.plan import Simulation
@@ -30,6 +29,7 @@ class Settings:
     seed: int = 0
 
 
+LABELS = ("RAW-UCB 1.4", "EFF-RAW-UCB 1.4", "FEWA 0.06", "GLR-UCB", "Exp3.S", "wSWA 0.02", "UCB1", "uniform")
 SIZES = {"quick": Settings(runs=40, battery_noise=0.1), "full": Settings(runs=500, battery_noise=0.1)}
 
 
@@ -65,16 +65,12 @@ def policies(problem: Problem) -> dict[str, Policy]:
     sigma = subgaussian_scale(problem.noise)
     assert sigma is not None  # only Poisson rewards have none
     low, high = _range(problem, T, sigma)
-    return {
-        "RAW-UCB 1.4": registry.make("raw-ucb", alpha=1.4, sigma=sigma),
-        "EFF-RAW-UCB 1.4": registry.make("eff-raw-ucb", alpha=1.4, sigma=sigma, m=2.0),
-        "FEWA 0.06": registry.make("fewa", alpha=0.06, sigma=sigma),
+    made = {
+        **tuned_policies(sigma),
         "GLR-UCB": GLRUCB.from_horizon(T, sigma=sigma),
         "Exp3.S": Exp3S.from_horizon(T, low=low, high=high, outside="clip"),
-        "wSWA 0.02": registry.make("wswa", alpha=0.02, sigma=sigma),
-        "UCB1": registry.make("ucb1", sigma=sigma),
-        "uniform": registry.make("uniform"),
     }
+    return {label: made[label] for label in LABELS}
 
 
 def _range(problem: Problem, horizon: int, sigma: float) -> tuple[float, float]:
@@ -84,9 +80,6 @@ def _range(problem: Problem, horizon: int, sigma: float) -> tuple[float, float]:
         return low, high
     lows, highs = zip(*(mean_bounds(problem.means(horizon), i, horizon) for i in range(problem.n_arms)), strict=True)
     return min(lows) - 3 * sigma, max(highs) + 3 * sigma
-
-
-LABELS = tuple(policies(two_arms()))
 
 
 def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:

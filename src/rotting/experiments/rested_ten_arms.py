@@ -4,11 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval
 from rotting.display.figures import BAND, Figure, regret_panel
-from rotting.experiments import ORDER, Experiment, GameSettings, Prepared, Results, regret_at, regret_table
+from rotting.experiments import ORDER, Experiment, GameSettings, Prepared, Results, regret_at, regret_table, tuned_policies
 from rotting.policies.d_ucb import DUCB
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
@@ -23,32 +22,24 @@ from rotting.simulation.plan import Simulation
 SIGMA = 1.0
 DROPS = 9  # arms that drop once: the number of breakpoints, for the policies that need it
 HIGHEST = 10.0  # the largest mean
-SW, D, UCB1, WSWA = "SW-UCB", "D-UCB", "UCB1", "wSWA 0.02"
 RAW, RAW_4, FEWA, FEWA_4 = "RAW-UCB 1.4", "RAW-UCB 4", "FEWA 0.06", "FEWA 4"
-
+EXP3_S, GLR, SW, D = "Exp3.S", "GLR-UCB", "SW-UCB", "D-UCB"
+LABELS = tuple(label for label in ORDER if label != "uniform")
 
 SIZES = {"quick": GameSettings(horizon=25_000, runs=40), "full": GameSettings(horizon=25_000, runs=500)}
 
 
 def policies(horizon: int) -> dict[str, Policy]:
-    """Return the policies; those made for changes are given T and the number of changes, Exp3.S also the range of rewards."""
+    """Return the policies. Those made for changes get T and the number of changes; Exp3.S also gets the range of rewards."""
     high = HIGHEST + 3 * SIGMA
-    return {
-        RAW: registry.make("raw-ucb", alpha=1.4, sigma=SIGMA),
-        RAW_4: registry.make("raw-ucb", alpha=4.0, sigma=SIGMA),
-        FEWA: registry.make("fewa", alpha=0.06, sigma=SIGMA),
-        FEWA_4: registry.make("fewa", alpha=4.0, sigma=SIGMA),
-        "Exp3.S": Exp3S.from_switches(horizon, DROPS, low=-high, high=high, outside="clip"),
-        "GLR-UCB": GLRUCB.from_horizon(horizon, sigma=SIGMA),
-        "EFF-RAW-UCB 1.4": registry.make("eff-raw-ucb", alpha=1.4, sigma=SIGMA, m=2.0),
-        WSWA: registry.make("wswa", alpha=0.02, sigma=SIGMA),
+    made = {
+        **tuned_policies(SIGMA),
+        EXP3_S: Exp3S.from_switches(horizon, DROPS, low=-high, high=high, outside="clip"),
+        GLR: GLRUCB.from_horizon(horizon, sigma=SIGMA),
         SW: SWUCB.from_breakpoints(horizon, DROPS, B=SIGMA),
         D: DUCB.from_breakpoints(horizon, DROPS, B=SIGMA),
-        UCB1: registry.make("ucb1", sigma=SIGMA),
     }
-
-
-LABELS = tuple(policies(25_000))
+    return {label: made[label] for label in LABELS}
 
 
 GAME = "ten-arms"

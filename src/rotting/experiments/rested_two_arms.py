@@ -1,16 +1,15 @@
 """The paper's rested benchmark: two arms, one of which drops by L after a quarter of the game."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, NoInterval, mean_interval, quantiles, what_runs_can_miss
 from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.display.tables import FormattedTable, interval_column, value_column
-from rotting.experiments import Experiment, Prepared, Results, regret_at
+from rotting.experiments import Experiment, Prepared, Results, final_regret, mean_regrets, regret_at, tuned_policies
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
@@ -36,9 +35,9 @@ from rotting.simulation.result import Result
 GRID = tuple(round(0.02 * 1.25**i, 6) for i in range(30))
 HARD, EASY = GRID[11], GRID[24]  # 0.23: the noise hides the drop for long; 4.24: the drop is obvious
 SIGMA = 1.0
-
 RAW, RAW_4, FEWA, FEWA_4 = "RAW-UCB 1.4", "RAW-UCB 4", "FEWA 0.06", "FEWA 4"
 EXP3_S, GLR, EFF_RAW, WSWA = "Exp3.S", "GLR-UCB", "EFF-RAW-UCB 1.4", "wSWA 0.02"
+LABELS = (RAW, RAW_4, FEWA, FEWA_4, EXP3_S, GLR, EFF_RAW, WSWA)
 
 
 @dataclass(frozen=True)
@@ -66,23 +65,16 @@ def policies(L: float, horizon: int) -> dict[str, Policy]:
     deviations more on both sides, beyond which they are clipped. In units of that range, the drop is V_T.
     """
     high = L / 2 + 3 * SIGMA
-    return {
-        RAW: registry.make("raw-ucb", alpha=1.4, sigma=SIGMA),
-        RAW_4: registry.make("raw-ucb", alpha=4.0, sigma=SIGMA),
-        FEWA: registry.make("fewa", alpha=0.06, sigma=SIGMA),
-        FEWA_4: registry.make("fewa", alpha=4.0, sigma=SIGMA),
+    made = {
+        **tuned_policies(SIGMA),
         EXP3_S: Exp3S.from_budget(horizon, L / (2 * high), low=-high, high=high, outside="clip"),
         GLR: GLRUCB.from_horizon(horizon, sigma=SIGMA),
-        EFF_RAW: registry.make("eff-raw-ucb", alpha=1.4, sigma=SIGMA, m=2.0),
-        WSWA: registry.make("wswa", alpha=0.02, sigma=SIGMA),
     }
-
-
-LABELS = tuple(policies(1.0, 10_000))
+    return {label: made[label] for label in LABELS}
 
 
 def variants(horizon: int) -> dict[str, Policy]:
-    """Return GLR-UCB with other indices: without the `ln ln`, as practice has it, and the index of the authors' code."""
+    """Return GLR-UCB with two other indices: the usual one in practice, without the `ln ln`, and that of the authors' code."""
     return {
         "c-0": GLRUCB.from_horizon(horizon, sigma=SIGMA, c=0.0),
         "bernoulli": GLRUCB.from_horizon(horizon, sigma=SIGMA, bound="bernoulli"),
@@ -103,29 +95,21 @@ def _variant_name(L: float) -> str:
 
 def varied(settings: Settings) -> list[float]:
     """Return the L at which the variants of GLR-UCB are played."""
-    return [L for L in settings.drops if MEDIUM(L)][:: settings.every]
+    return [L for L in settings.drops if L in MEDIUM][:: settings.every]
 
 
 def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:
     """Play the benchmark with every policy for every L; only the curves need regret before the end."""
     T = settings.horizon
-    games = {
-        game_name(L): Simulation(
-            tuple(policies(L, T).values()),
-            two_arms(L, T, SIGMA),
-            runs=settings.runs,
-            seed=settings.seed,
-            checkpoints=None if L in settings.curves else (T,),
-        )
-        for L in settings.drops
-    }
-    of_glr = {
-        _variant_name(L): Simulation(
-            tuple(variants(T).values()), two_arms(L, T, SIGMA), runs=settings.runs, seed=settings.seed, checkpoints=(T,)
-        )
-        for L in varied(settings)
-    }
-    return Prepared(games | of_glr)
+
+    def games(players: Mapping[str, Policy], L: float, checkpoints: tuple[int, ...] | None) -> Simulation:
+        problem = two_arms(L, T, SIGMA)
+        return Simulation(tuple(players.values()), problem, runs=settings.runs, seed=settings.seed, checkpoints=checkpoints)
+
+    drawn = settings.curves
+    of_all = {game_name(L): games(policies(L, T), L, None if L in drawn else (T,)) for L in settings.drops}
+    of_glr = {_variant_name(L): games(variants(T), L, (T,)) for L in varied(settings)}
+    return Prepared(of_all | of_glr)
 
 
 def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
@@ -184,23 +168,28 @@ def _figure(settings: Settings, results: Results) -> Figure:
 
 
 def _table(settings: Settings, results: Results) -> FormattedTable:
-    rows = []
-    for L in settings.drops:
-        final = results[game_name(L)].regret[:, :, -1]
-        rows.append({"L": L, **{label: mean_interval(runs) for label, runs in zip(LABELS, final, strict=True)}})
-
+    rows = [{"L": L, **mean_regrets(results[game_name(L)], LABELS)} for L in settings.drops]
     heads = (value_column("L", ".3g"), *map(interval_column, LABELS))
     title = f"Mean regret after {settings.horizon:,} rounds, and its 95 % interval"
     notes = (*regret_against(*(result.reference for result in results.values())), what_runs_can_miss(settings.runs))
     return FormattedTable((title,), heads, rows, notes=notes)
 
 
-def _between(low: float, high: float) -> Callable[[float], bool]:
-    return lambda L: low <= L < high
+@dataclass(frozen=True)
+class Drops:
+    """The values of L from `low` on and below `high`."""
+
+    low: float
+    high: float
+    words: str
+
+    def __contains__(self, L: float) -> bool:
+        return self.low <= L < self.high
 
 
-ALL, SMALL, LEARNABLE = _between(0.0, np.inf), _between(0.0, 0.1), _between(0.1, np.inf)
-MEDIUM, LARGE = _between(0.1, 4.0), _between(4.0, np.inf)
+ALL = Drops(0.0, np.inf, "all L")
+SMALL, LEARNABLE = Drops(0.0, 0.1, "L < 0.1"), Drops(0.1, np.inf, "L >= 0.1")
+MEDIUM, LARGE = Drops(0.1, 4.0, "0.1 <= L <= 4"), Drops(4.0, np.inf, "L > 4")
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,16 +199,15 @@ class _Measured:
     settings: Settings
     results: Results
 
-    def regret(self, label: str, drops: Callable[[float], bool] = ALL) -> Floats:
+    def regret(self, label: str, drops: Drops | list[float] = ALL) -> Floats:
         """Return `[L, run]`, the regret of a policy at the end."""
-        return np.array([result.regret[LABELS.index(label), :, -1] for result in self._at(drops)])
+        return final_regret(self._at(drops), LABELS.index(label))
 
     def variant(self, label: str) -> Floats:
         """Return `[L, run]`, the regret of GLR-UCB with another index at the end, where it was played."""
-        played = [self.results[_variant_name(L)] for L in varied(self.settings)]
-        return np.array([result.regret[VARIANTS.index(label), :, -1] for result in played])
+        return final_regret([self.results[_variant_name(L)] for L in varied(self.settings)], VARIANTS.index(label))
 
-    def larger_share(self, label: str, drops: Callable[[float], bool]) -> Floats:
+    def larger_share(self, label: str, drops: Drops | list[float]) -> Floats:
         """Return the share of its pulls that a policy gives to the arm it pulls more often, for each L and run."""
         pulls = np.concatenate([result.pulls[LABELS.index(label)] for result in self._at(drops)])
         return np.asarray(pulls.max(axis=1) / pulls.sum(axis=1))
@@ -234,16 +222,29 @@ class _Measured:
         """Return the regret on the easy problem at T/2, 3T/4 and T, in each run."""
         return regret_at(self.results[game_name(self.settings.curves[-1])], LABELS.index(label), 0.5, 0.75, 1.0)
 
-    def _at(self, drops: Callable[[float], bool]) -> list[Result]:
-        return [self.results[game_name(L)] for L in self.settings.drops if drops(L)]
+    def _at(self, drops: Drops | list[float]) -> list[Result]:
+        return [self.results[game_name(L)] for L in self.settings.drops if L in drops]
 
 
-def _over(upper: str, lower: str, ratio: Comparison, drops: Callable[[float], bool] = ALL) -> Callable[[_Measured], Interval]:
+Measure = Callable[[_Measured], Interval]
+
+
+def _over(upper: str, lower: str, ratio: Comparison, drops: Drops | list[float] = ALL) -> Measure:
     """Return a function that measures the regret of one policy over that of another."""
     return lambda measured: ratio(measured.regret(upper, drops), measured.regret(lower, drops))
 
 
-def _share_ahead(upper: str, lower: str) -> Callable[[_Measured], Interval]:
+def _mean_ratio(upper: str, lower: str, drops: Drops = ALL) -> tuple[str, Measure]:
+    """Return the mean ratio of the regrets of two policies: in words, and the function that measures it."""
+    return f"regret of {upper} over {lower}, geometric mean over {drops.words}", _over(upper, lower, mean_ratio, drops)
+
+
+def _smallest_ratio(upper: str, lower: str) -> tuple[str, Measure]:
+    """Return the same for the smallest ratio."""
+    return f"regret of {upper} over {lower}, smallest over L", _over(upper, lower, smallest_ratio)
+
+
+def _share_ahead(upper: str, lower: str) -> Measure:
     """Return a function that measures the share of the rounds at which `lower` has less regret than `upper`."""
     return lambda measured: share_ahead(measured.over_time(upper), measured.over_time(lower))
 
@@ -254,15 +255,15 @@ def _share_ahead(upper: str, lower: str) -> Callable[[_Measured], Interval]:
 RARE_SHOW_FROM = 2_000
 
 VS_FEWA, RESTLESS = "appendix, result: RAW-UCB vs FEWA", "appendix, result: restless algorithms"
-EVERYWHERE = "geometric mean over all L"
+EVERYWHERE = f"geometric mean over {ALL.words}"
 TUNINGS = (("empirical", "", FEWA, RAW), ("theoretical", "-4", FEWA_4, RAW_4))
 
 
-def _glr_over_raw(index: str = "") -> Callable[[_Measured], Interval]:
+def _glr_over_raw(index: str = "") -> Measure:
     """Return a function that compares GLR-UCB, by default with c = 3, with RAW-UCB at the L where all its indices played."""
 
     def measure(measured: _Measured) -> Interval:
-        played = varied(measured.settings).__contains__
+        played = varied(measured.settings)
         glr = measured.variant(index) if index else measured.regret(GLR, played)
         return requiring_runs(RARE_SHOW_FROM, mean_ratio)(glr, measured.regret(RAW, played))
 
@@ -284,7 +285,10 @@ def _deviations(measured: _Measured) -> str:
 
 
 def _worst(measured: _Measured) -> Interval:
-    """Return the largest ratio of regrets of GLR-UCB and RAW-UCB over that of RAW-UCB and GLR-UCB, each over all L."""
+    """Return how much worse GLR-UCB is at its worst L than RAW-UCB at its own.
+
+    It is the largest regret of GLR-UCB over that of RAW-UCB, divided by the largest regret of RAW-UCB over that of GLR-UCB.
+    """
     glr, raw = measured.regret(GLR), measured.regret(RAW)
     compare = requiring_runs(RARE_SHOW_FROM, smallest_ratio)
     ours, theirs = compare(glr, raw), compare(raw, glr)  # the inverses of the largest
@@ -299,8 +303,7 @@ STATEMENTS: tuple[Statement[_Measured], ...] = (
         "rested-raw-4-beats-fewa-4",
         VS_FEWA,
         "With theoretical tuning, RAW-UCB outperforms FEWA by a factor of about 4, where there is something to learn.",
-        "regret of FEWA 4 over RAW-UCB 4, geometric mean over L >= 0.1",
-        _over(FEWA_4, RAW_4, mean_ratio, LEARNABLE),
+        *_mean_ratio(FEWA_4, RAW_4, LEARNABLE),
         low=3.0,
         high=5.0,
     ),
@@ -308,8 +311,7 @@ STATEMENTS: tuple[Statement[_Measured], ...] = (
         "rested-raw-4-beats-fewa-4-over-all",
         VS_FEWA,
         "With theoretical tuning, RAW-UCB outperforms FEWA by a factor of about 4 over all sizes of decay.",
-        f"regret of FEWA 4 over RAW-UCB 4, {EVERYWHERE}",
-        _over(FEWA_4, RAW_4, mean_ratio),
+        *_mean_ratio(FEWA_4, RAW_4),
         low=3.0,
         high=5.0,
     ),
@@ -317,24 +319,21 @@ STATEMENTS: tuple[Statement[_Measured], ...] = (
         "rested-raw-4-beats-fewa-4-everywhere",
         VS_FEWA,
         "With theoretical tuning, RAW-UCB outperforms FEWA on all sizes of decay.",
-        "regret of FEWA 4 over RAW-UCB 4, smallest over L",
-        _over(FEWA_4, RAW_4, smallest_ratio),
+        *_smallest_ratio(FEWA_4, RAW_4),
         low=1.0,
     ),
     Statement(
         "rested-raw-tuning",
         "appendix, algorithms and parameters",
         "The empirical tuning of RAW-UCB, 1.4, is better than the theoretical one, 4, for every L.",
-        "regret of RAW-UCB 4 over RAW-UCB 1.4, smallest over L",
-        _over(RAW_4, RAW, smallest_ratio),
+        *_smallest_ratio(RAW_4, RAW),
         low=1.0,
     ),
     Statement(
         "rested-tuned-close",
         VS_FEWA,
         "With empirical tuning, the average performances of RAW-UCB and FEWA are much closer.",
-        f"regret of FEWA 0.06 over RAW-UCB 1.4, {EVERYWHERE}",
-        _over(FEWA, RAW, mean_ratio),
+        *_mean_ratio(FEWA, RAW),
         low=0.5,
         high=2.0,
     ),
@@ -372,24 +371,21 @@ STATEMENTS: tuple[Statement[_Measured], ...] = (
         "rested-exp3s-small",
         RESTLESS,
         "Exp3.S shows reasonable performance for small L.",
-        "regret of Exp3.S over RAW-UCB 1.4, geometric mean over L < 0.1",
-        _over(EXP3_S, RAW, mean_ratio, SMALL),
+        *_mean_ratio(EXP3_S, RAW, SMALL),
         high=2.0,
     ),
     Statement(
         "rested-exp3s-large",
         RESTLESS,
         "Exp3.S shows very bad performance for large L.",
-        "regret of Exp3.S over RAW-UCB 1.4, geometric mean over L > 4",
-        _over(EXP3_S, RAW, mean_ratio, LARGE),
+        *_mean_ratio(EXP3_S, RAW, LARGE),
         low=4.0,
     ),
     Statement(
         "rested-glr-small",
         RESTLESS,
         "For L < 0.1, GLR-UCB shows worse regret than FEWA 4: the change is too small to be detected.",
-        "regret of GLR-UCB over FEWA 4, geometric mean over L < 0.1",
-        _over(GLR, FEWA_4, mean_ratio, SMALL),
+        *_mean_ratio(GLR, FEWA_4, SMALL),
         low=1.0,
     ),
     Statement(
@@ -405,8 +401,7 @@ STATEMENTS: tuple[Statement[_Measured], ...] = (
         "rested-glr-medium-beats-fewa-4",
         RESTLESS,
         "For L in [0.1, 4], GLR-UCB performs very well: unlike for smaller L, better than FEWA 4.",
-        "regret of GLR-UCB over FEWA 4, geometric mean over 0.1 <= L <= 4",
-        _over(GLR, FEWA_4, mean_ratio, MEDIUM),
+        *_mean_ratio(GLR, FEWA_4, MEDIUM),
         high=1.0,
     ),
     *(
@@ -428,8 +423,7 @@ STATEMENTS: tuple[Statement[_Measured], ...] = (
         "rested-glr-large",
         RESTLESS,
         "For L > 4, GLR-UCB performs worse than RAW-UCB.",
-        "regret of GLR-UCB over RAW-UCB 1.4, geometric mean over L > 4",
-        _over(GLR, RAW, mean_ratio, LARGE),
+        *_mean_ratio(GLR, RAW, LARGE),
         low=1.0,
     ),
     Statement(
@@ -469,8 +463,7 @@ STATEMENTS: tuple[Statement[_Measured], ...] = (
         "rested-wswa-less-consistent",
         "appendix, algorithms and parameters",
         "SWA is less consistent than FEWA on rested rotting bandits.",
-        f"regret of wSWA 0.02 over FEWA 0.06, {EVERYWHERE}",
-        _over(WSWA, FEWA, mean_ratio),
+        *_mean_ratio(WSWA, FEWA),
         low=1.0,
     ),
     Statement(

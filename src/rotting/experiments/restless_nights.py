@@ -14,7 +14,7 @@ from rotting.datasets.nights import DISPLAYS
 from rotting.display.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.display.tables import FormattedTable, interval_column, value_column
 from rotting.errors import DataWarning, MissingDataError
-from rotting.experiments import Experiment, Prepared, Results, regret_at
+from rotting.experiments import Experiment, Prepared, Results, final_regret, mean_regrets, regret_at
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policy import Policy
@@ -22,7 +22,6 @@ from rotting.report.claims import Statement, estimate_text
 from rotting.report.model import Findings
 from rotting.simulation.comparisons import Comparison, growth, mean_ratio, smallest_ratio, spread_ratio
 from rotting.simulation.plan import Simulation
-from rotting.simulation.result import Result
 
 SIGMA = VARIANCE**0.5
 HARD, EASY = 2, 7  # the nights in the paper's main figure
@@ -91,12 +90,17 @@ def load(workers: int | None = None, progress: bool | None = None) -> tuple[Nigh
     return synthetic_nights(), (synthetic, *notes)
 
 
+def game_name(number: int) -> str:
+    """Return the name of the games of a night."""
+    return f"night-{number}"
+
+
 def prepare(settings: Settings, workers: int | None, progress: bool | None) -> Prepared:
     """Play every night with every policy."""
     nights, notes = load(workers, progress)
     games, timed = (
         {
-            f"night-{night.number}": Simulation(
+            game_name(night.number): Simulation(
                 tuple(policies(night.horizon).values()), night.problem(), runs=runs, seed=settings.seed
             )
             for night in nights.values()
@@ -169,7 +173,7 @@ def _figures(nights: Nights, results: Results, title: str) -> tuple[Figure, ...]
 
 
 def _regret(night: Night, results: Results, title: str) -> Panel:
-    result = results[f"night-{night.number}"]
+    result = results[game_name(night.number)]
     return regret_panel(title, LABELS, result.checkpoints, result.regret)
 
 
@@ -183,10 +187,8 @@ def _rewards(night: Night, title: str) -> Panel:
 def _table(nights: Nights, results: Results) -> FormattedTable:
     rows = []
     for night in nights.values():
-        final = results[f"night-{night.number}"].regret[:, :, -1]
-        regrets = {label: mean_interval(runs) for label, runs in zip(LABELS, final, strict=True)}
+        regrets = mean_regrets(results[game_name(night.number)], LABELS)
         rows.append({"night": night.number, "K": night.n_arms, "T": night.horizon, **regrets})
-
     heads = (
         value_column("night"),
         value_column("K"),
@@ -207,25 +209,32 @@ class _Measured:
 
     def regret(self, label: str) -> Floats:
         """Return `[night, run]`, the regret of a policy at the end."""
-        return np.array([result.regret[LABELS.index(label), :, -1] for result in self._of_nights()])
+        return final_regret([self.results[game_name(number)] for number in self.nights], LABELS.index(label))
 
     def time_over(self, upper: str, lower: str) -> Interval:
-        """Return the time per round of one policy over another's, a mean over the nights, and its spread over the processes."""
+        """Return the time per round of one policy over another's: the mean over the nights, and its interval over processes."""
         upper_place, lower_place = LABELS.index(upper), LABELS.index(lower)
         ratios = [times[:, upper_place] / times[:, lower_place] for times in self.times.values()]
         return mean_interval(np.mean(ratios, axis=0))
 
     def doublings(self, label: str) -> list[Floats]:
         """Return the regret on the easy night at T/4, T/2 and T, in each run."""
-        return regret_at(self.results[f"night-{EASY}"], LABELS.index(label), 0.25, 0.5, 1.0)
-
-    def _of_nights(self) -> list[Result]:
-        return [self.results[f"night-{number}"] for number in self.nights]
+        return regret_at(self.results[game_name(EASY)], LABELS.index(label), 0.25, 0.5, 1.0)
 
 
-def _over(upper: str, lower: str, ratio: Comparison) -> Callable[[_Measured], Interval]:
+Measure = Callable[[_Measured], Interval]
+
+
+def _over(upper: str, lower: str, ratio: Comparison) -> Measure:
     """Return a function that measures the regret of one policy over that of another."""
     return lambda measured: ratio(measured.regret(upper), measured.regret(lower))
+
+
+def _ratio(upper: str, lower: str, ratio: Comparison) -> tuple[str, Measure]:
+    """Return the mean or the smallest ratio of the regrets of two policies: in words, and the function that measures it."""
+    how = "smallest" if ratio is smallest_ratio else "geometric mean"
+    names = [label.removesuffix(", m = 1.1") for label in (upper, lower)]
+    return f"regret of {names[0]} over {names[1]}, {how} over the nights", _over(upper, lower, ratio)
 
 
 def _easy_over_others(measured: _Measured) -> Interval:
@@ -250,16 +259,14 @@ STATEMENTS: tuple[Statement[_Measured], ...] = (
         "nights-raw-beats-fewa",
         VS_FEWA,
         "RAW-UCB consistently outperforms FEWA on the restless benchmark (empirical tuning).",
-        "regret of EFF-FEWA 0.06 over EFF-RAW-UCB 1.4, smallest over the nights",
-        _over(FEWA, RAW, smallest_ratio),
+        *_ratio(FEWA, RAW, smallest_ratio),
         low=1.0,
     ),
     Statement(
         "nights-raw-4-beats-fewa-4",
         VS_FEWA,
         "The theoretical tuning of RAW-UCB gets reasonable results, while theoretical FEWA is impractical.",
-        "regret of EFF-FEWA 4 over EFF-RAW-UCB 4, geometric mean over the nights",
-        _over(FEWA_4, RAW_4, mean_ratio),
+        *_ratio(FEWA_4, RAW_4, mean_ratio),
         low=2.0,
     ),
     Statement(
@@ -274,24 +281,21 @@ STATEMENTS: tuple[Statement[_Measured], ...] = (
         "nights-raw-tuning",
         VS_FEWA,
         "The empirical tuning 1.4 shows good performance also on restless problems: better than 4.",
-        "regret of EFF-RAW-UCB 4 over EFF-RAW-UCB 1.4, geometric mean over the nights",
-        _over(RAW_4, RAW, mean_ratio),
+        *_ratio(RAW_4, RAW, mean_ratio),
         low=1.0,
     ),
     Statement(
         "nights-raw-beats-exp3s",
         VS_EXP3_S,
         "Exp3.S is consistently outperformed by RAW-UCB with tuned confidence bounds.",
-        "regret of Exp3.S over EFF-RAW-UCB 1.4, smallest over the nights",
-        _over(EXP3_S, RAW, smallest_ratio),
+        *_ratio(EXP3_S, RAW, smallest_ratio),
         low=1.0,
     ),
     Statement(
         "nights-glr-similar",
         VS_GLR,
         "On the restless benchmark, GLR-UCB shows results similar to RAW-UCB's.",
-        "regret of GLR-UCB over EFF-RAW-UCB 1.4, geometric mean over the nights",
-        _over(GLR, RAW, mean_ratio),
+        *_ratio(GLR, RAW, mean_ratio),
         low=0.67,
         high=1.5,
     ),

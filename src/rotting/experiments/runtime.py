@@ -3,14 +3,14 @@
 from rotting.common.statistics import mean_interval
 from rotting.display.tables import FormattedTable, interval_column, value_column
 from rotting.experiments import Experiment, Prepared, Results, restless_nights
-from rotting.experiments.restless_nights import LABELS, PAPER_SECONDS, SIZES, Settings
+from rotting.experiments.restless_nights import LABELS, PAPER_SECONDS, SIZES, Settings, game_name
 from rotting.report.model import Findings
 
 
 def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
     """Return the table with our times and the paper's, and our times per round."""
     nights = prepared.data
-    us = {number: dict(zip(LABELS, prepared.times[f"night-{number}"].T, strict=True)) for number in nights}  # [process]
+    us = {number: dict(zip(LABELS, prepared.times[game_name(number)].T, strict=True)) for number in nights}  # [process]
     rows = [
         {
             "night": number,

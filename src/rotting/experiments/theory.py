@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,8 @@ from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.statistics import mean_interval
 from rotting.display.figures import BAND, Curve, Figure, Panel, mean_points, regret_panel
-from rotting.display.tables import Column, FormattedTable, interval_column, value_column
-from rotting.experiments import ORDER, Experiment, Prepared, Results
+from rotting.display.tables import Column, FormattedTable, Row, interval_column, value_column
+from rotting.experiments import ORDER, Experiment, Prepared, Results, final_regret, tuned_policies
 from rotting.policy import Policy
 from rotting.problems import Linear, Piecewise, Problem, stationary, two_arms
 from rotting.problems.noise import Gaussian
@@ -34,13 +34,7 @@ from rotting.theory import (
 from rotting.theory.theorems import is_vacuous
 
 FOUR = ("RAW-UCB", "EFF-RAW-UCB", "FEWA", "EFF-FEWA")
-LEARNERS: dict[str, Policy] = {
-    "RAW-UCB 1.4": registry.make("raw-ucb", alpha=1.4),
-    "EFF-RAW-UCB 1.4": registry.make("eff-raw-ucb", alpha=1.4, m=2.0),
-    "FEWA 0.06": registry.make("fewa", alpha=0.06),
-    "UCB1": registry.make("ucb1"),
-    "uniform": registry.make("uniform"),
-}
+LEARNERS = {label: tuned_policies()[label] for label in ("RAW-UCB 1.4", "EFF-RAW-UCB 1.4", "FEWA 0.06", "UCB1", "uniform")}
 LOWER = "lower bound"
 
 
@@ -135,8 +129,8 @@ def findings(settings: Settings, prepared: Prepared, results: Results) -> Findin
     proved = _proved(prepared, results)
     rows = _upper_rows(prepared, results, proved)
     informative = sum(not row["vacuous"] for row in rows)
-    pieces, budgets = _of_pieces(settings), _of_budget(settings)
-    of_pieces, of_budget = (_worst_regrets(settings, hard, results) for hard in (pieces, budgets))
+    pieces = _played(settings, "pieces", _of_pieces(settings), results)
+    budgets = _played(settings, "budget", _of_budget(settings), results)
     impossible = Unlearnable(settings.impossible_horizon, results["falls"], results["stays"])
     return Findings(
         paragraphs=(
@@ -159,19 +153,19 @@ def findings(settings: Settings, prepared: Prepared, results: Results) -> Findin
         ),
         figures=(
             _upper_figure(results, proved),
-            _hard_figure(settings, pieces, of_pieces, budgets, of_budget),
+            _hard_figure(settings, pieces, budgets),
             impossible.figure(),
         ),
         tables={
             "upper-bounds": _upper_table(rows),
-            "hard-pieces": _hard_table(settings, "pieces", pieces, of_pieces),
-            "hard-budgets": _hard_table(settings, "budget", budgets, of_budget),
+            "hard-pieces": _hard_table(settings, pieces),
+            "hard-budgets": _hard_table(settings, budgets),
             "impossible": impossible.table(),
         },
         claims=(
             *_upper_claims(results, proved, rows),
-            _lower_claim("theory-lower-pieces", "Lemma 5, Proposition 4", pieces, of_pieces),
-            _lower_claim("theory-lower-budget", "Proposition 3", budgets, of_budget),
+            _lower_claim("theory-lower-pieces", "Lemma 5, Proposition 4", pieces),
+            _lower_claim("theory-lower-budget", "Proposition 3", budgets),
             _impossible_claim(impossible),
         ),
     )
@@ -203,8 +197,8 @@ def _tightest(problem: Problem, policy: Policy, rounds: list[int]) -> Proved:
     return Proved(f"{best.name} ({best.reference.partition(' (')[0]})", best.values)
 
 
-def _upper_rows(prepared: Prepared, results: Results, proved: dict[str, list[Proved]]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
+def _upper_rows(prepared: Prepared, results: Results, proved: dict[str, list[Proved]]) -> list[Row]:
+    rows: list[Row] = []
     for name, tightest in proved.items():
         result = results[name]
         most = constants(prepared.games[name].one_problem).largest_regret()
@@ -225,7 +219,7 @@ def _upper_rows(prepared: Prepared, results: Results, proved: dict[str, list[Pro
     return rows
 
 
-def _upper_table(rows: list[dict[str, Any]]) -> FormattedTable:
+def _upper_table(rows: list[Row]) -> FormattedTable:
     columns = (
         value_column("problem"),
         value_column("policy"),
@@ -255,14 +249,21 @@ def _upper_figure(results: Results, proved: dict[str, list[Proved]]) -> Figure:
     return Figure("upper-bounds", "Measured regret and its bounds", caption, tuple(panels), columns=3)
 
 
-def _worst_regrets(settings: Settings, families: list[Hard], results: Results) -> dict[str, list[Floats]]:
-    """Return by policy, for each family, the regrets on the worst of the problems drawn."""
-    found: dict[str, list[Floats]] = {label: [] for label in LEARNERS}
+class Played(NamedTuple):
+    """Hard families of one kind, and the regrets of the policies on the worst problem that was drawn from each."""
+
+    what: str  # what differs between the families: pieces or budget
+    families: list[Hard]
+    regrets: dict[str, list[Floats]]  # by policy, for each family
+
+
+def _played(settings: Settings, what: str, families: list[Hard], results: Results) -> Played:
+    regrets: dict[str, list[Floats]] = {label: [] for label in LEARNERS}
     for hard in families:
-        final = [results[f"hard-{hard.name}-{draw}"].regret[:, :, -1] for draw in range(settings.hard_draws)]
+        drawn = [results[f"hard-{hard.name}-{draw}"] for draw in range(settings.hard_draws)]
         for k, label in enumerate(LEARNERS):
-            found[label].append(_worst(np.array([regret[k] for regret in final])))
-    return found
+            regrets[label].append(_worst(final_regret(drawn, k)))
+    return Played(what, families, regrets)
 
 
 def _worst(regrets: Floats) -> Floats:
@@ -271,51 +272,41 @@ def _worst(regrets: Floats) -> Floats:
     return np.asarray(regrets[int(regrets[:, :half].mean(axis=1).argmax()), half:])
 
 
-def _hard_table(settings: Settings, what: str, families: list[Hard], regrets: dict[str, list[Floats]]) -> FormattedTable:
+def _hard_table(settings: Settings, played: Played) -> FormattedTable:
     rows = [
         {
-            what: hard.size,
+            played.what: hard.size,
             "pieces": hard.family.pieces,
             "bound": hard.bound,
-            **{label: mean_interval(each[k]) for label, each in regrets.items()},
+            **{label: mean_interval(each[k]) for label, each in played.regrets.items()},
         }
-        for k, hard in enumerate(families)
+        for k, hard in enumerate(played.families)
     ]
-
     heads = (
-        *(value_column(name, "g") for name in dict.fromkeys((what, "pieces"))),
+        *(value_column(name, "g") for name in dict.fromkeys((played.what, "pieces"))),
         Column(LOWER, lambda row: f"{row['bound']:,.1f}"),
-        *map(interval_column, regrets),
+        *map(interval_column, played.regrets),
     )
     line = f"Mean regret on the worst hard instance, with its 95 % interval; T = {settings.hard_horizon:,}"
     return FormattedTable((f"{line}, K = {settings.hard_arms}",), heads, rows)
 
 
-def _hard_figure(
-    settings: Settings,
-    pieces: list[Hard],
-    of_pieces: dict[str, list[Floats]],
-    budgets: list[Hard],
-    of_budget: dict[str, list[Floats]],
-) -> Figure:
-    def panel(title: str, what: str, families: list[Hard], regrets: dict[str, list[Floats]]) -> Panel:
-        sizes = [float(hard.size) for hard in families]
-        curves = [mean_points(label, sizes, each) for label, each in regrets.items()]
-        line = Curve(LOWER, np.array(sizes), np.array([hard.bound for hard in families]))
-        return Panel(title, what, "regret at the end", (*curves, line), x_log=True, y_log=True)
+def _hard_figure(settings: Settings, pieces: Played, budgets: Played) -> Figure:
+    def panel(title: str, x_label: str, played: Played) -> Panel:
+        sizes = [float(hard.size) for hard in played.families]
+        curves = [mean_points(label, sizes, each) for label, each in played.regrets.items()]
+        line = Curve(LOWER, np.array(sizes), np.array([hard.bound for hard in played.families]))
+        return Panel(title, x_label, "regret at the end", (*curves, line), x_log=True, y_log=True)
 
     caption = (
         f"T = {settings.hard_horizon:,}, K = {settings.hard_arms}. Mean over the runs and its 95 % interval, on each policy's "
         "worst problem of those drawn."
     )
-    panels = (
-        panel("Proposition 4", "pieces", pieces, of_pieces),
-        panel("Proposition 3", "variation budget", budgets, of_budget),
-    )
+    panels = panel("Proposition 4", "pieces", pieces), panel("Proposition 3", "variation budget", budgets)
     return Figure("hard-instances", "Hard instances: regret and its lower bound", caption, panels, columns=2, first=ORDER)
 
 
-def _upper_claims(results: Results, proved: dict[str, list[Proved]], rows: list[dict[str, Any]]) -> list[Claim]:
+def _upper_claims(results: Results, proved: dict[str, list[Proved]], rows: list[Row]) -> list[Claim]:
     claims = []
     for place, label in enumerate(FOUR):
         regrets = [results[name].regret[place, :, -1] for name in proved]
@@ -345,7 +336,8 @@ def _slack(subject: str, upper: Sequence[float], lower: Sequence[float], of: str
     return f"Slack: {subject} {min(ratios):,.3g} to {max(ratios):,.3g} times {of}."
 
 
-def _lower_claim(name: str, source: str, families: list[Hard], regrets: dict[str, list[Floats]]) -> Claim:
+def _lower_claim(name: str, source: str, played: Played) -> Claim:
+    families, regrets = played.families, played.regrets
     measured = np.array([each for by_family in regrets.values() for each in by_family])
     values = [hard.bound for _ in regrets for hard in families]
     return Claim(

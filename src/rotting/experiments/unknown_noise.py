@@ -11,7 +11,7 @@ from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, mean_interval
 from rotting.display.figures import Figure, Panel, mean_points
 from rotting.display.tables import FormattedTable, interval_column, value_column
-from rotting.experiments import Experiment, GameSettings, Prepared, Results
+from rotting.experiments import Experiment, GameSettings, Prepared, Results, final_regret
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.problems import Exponential, Linear, Piecewise, Problem, ten_arms
 from rotting.problems.noise import Bernoulli, Gaussian, Poisson
@@ -51,7 +51,7 @@ def steady_clicks(horizon: int) -> Problem:
 
 
 def falling_counts(horizon: int) -> Problem:
-    """Return ten arms whose counts, from 4.5 to 9 on average, fall to 4, half of the way every T / 20 of their own pulls."""
+    """Return ten arms whose mean counts fall from between 4.5 and 9 to 4: by half of the way in every T / 20 own pulls."""
     arms = [Exponential(4.5 + 0.5 * i, math.log(2) / (horizon / 20), limit=4.0) for i in range(N_ARMS)]
     return Problem.rested(arms, Poisson(), horizon)
 
@@ -123,7 +123,7 @@ class _Measured:
 
     def given(self, place: int) -> Floats:
         """Return `[problem, run]`, the regret at the end with this multiple of sigma."""
-        return np.array([result.regret[place, :, -1] for result in self.results.values()])
+        return final_regret(self.results.values(), place)
 
     def estimated(self) -> Floats:
         """Return `[problem, run]`, the regret at the end with an estimated sigma."""
@@ -131,7 +131,7 @@ class _Measured:
 
     def on(self, name: str, place: int) -> Floats:
         """Return `[1, run]`, the same on one problem."""
-        return np.array([self.results[name].regret[place, :, -1]])
+        return final_regret([self.results[name]], place)
 
 
 def _figure(settings: GameSettings, measured: _Measured) -> Figure:

@@ -70,13 +70,14 @@ def read(history: object, name: str | None, rule: NumberRule, dividing: Policy |
     try:
         which = np.fromiter((numbers.setdefault(arm, len(numbers)) for arm in arms), np.int64, len(arms))
     except TypeError:  # an arm is not hashable
-        row = next(k for k, arm in enumerate(arms) if not _is_hashable(arm))
+        row = next(k for k, arm in enumerate(arms) if not is_hashable(arm))
         kinds = "a string, a number, None or a tuple of these"
         raise InvalidTypeError("arm", f"be {kinds}", arms[row], where=table.place(row, "arm")) from None
     return History(table, list(numbers), which, rewards, propensities)
 
 
-def _is_hashable(value: object) -> bool:
+def is_hashable(value: object) -> bool:
+    """Return whether a value can be the key of a dict; a tuple can if all its items can."""
     try:
         hash(value)
     except TypeError:

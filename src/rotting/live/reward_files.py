@@ -152,6 +152,9 @@ def _csv_columns(path: Path) -> Columns:
             names, *rows = csv.reader(file, strict=True)
         except (ValueError, csv.Error) as error:  # the file is empty, or no text
             raise InvalidValueError("history", "be a table in CSV, with the names of its columns first", path) from error
+    repeated = next((name for name, count in Counter(names).items() if name and count > 1), None)
+    if repeated is not None:
+        raise InvalidValueError("history", "have each column once", repeated, hint=" twice or more")
     for k, row in enumerate(rows):
         if len(row) != len(names):
             line = _line_of(k, chain(names, *rows[:k]))

@@ -2,10 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,14 +14,13 @@ from rotting.common.rules import nonnegative_int, positive_int
 from rotting.common.short_numbers import word_list
 from rotting.common.statistics import Interval, NoInterval
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.plots import plot_figure
 from rotting.display.tables import NO_INTERVAL, Column, FormattedTable, ends_text, interval_text, number_format
 from rotting.engines.family_draws import FamilyDraws
-from rotting.errors import InvalidTypeError
+from rotting.logs.curves import Plotted
 from rotting.logs.description import earned_text
 from rotting.logs.diagnosis import Diagnosis, diagnose
 from rotting.logs.fit import FittedFamily, fit
-from rotting.logs.log import Log
+from rotting.logs.log import Log, check_log
 from rotting.logs.verdicts import Clock, Decay
 from rotting.policies.eff_raw_ucb import EffRAWUCB
 from rotting.policies.raw_ucb import RAWUCB
@@ -36,9 +34,6 @@ from rotting.problems.oracle import OPTIMAL
 from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate_all
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Picture
 
 ROUNDS = 40_000_000  # of one policy under one reading, which decide the number of runs
 FEWEST_RUNS, MOST_RUNS = 40, 200
@@ -65,7 +60,7 @@ class Gain(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Advice:
+class Advice(Plotted):
     """What policies would have earned instead of the one that wrote a log. `advise` returns it.
 
     Args:
@@ -93,15 +88,14 @@ class Advice:
     @property
     def policy_name(self) -> str:
         """The name of the recommended policy in sentences; empty without one."""
-        policies = _policies(self.gains)
-        return "" if self.policy is None else dict(zip(policies, sentence_names(policies), strict=True))[self.policy]
+        return "" if self.policy is None else _named(_policies(self.gains), sentence_names)[self.policy]
 
     def __repr__(self) -> str:
         return f"Advice(policy={self.policy!r}, clocks={self.clocks!r}, runs={self.runs})"
 
     def table(self) -> FormattedTable:
         """Return the gains as a formatted table, with the advice above it."""
-        labels = dict(zip(_policies(self.gains), labels_of(_policies(self.gains)), strict=True))
+        labels = _named(_policies(self.gains), labels_of)
         rewards = [each.reward for each in self.gains]
         halves = [(high - low) / 2 for _, low, high in rewards if low is not None and high is not None]
         style = number_format([each.mean for each in rewards], halves)
@@ -119,23 +113,9 @@ class Advice:
         )
         return FormattedTable((self.reason,), columns, rows, left=2, notes=notes)
 
-    def plot(self, path: str | Path | None = None) -> "Picture":
-        """Draw the gains with their intervals, a panel for each clock.
-
-        Needs the extra `rotting[plot]`.
-
-        Args:
-            path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
-
-        Returns:
-            The Matplotlib figure.
-        """
-        return plot_figure(self.figure(), path)
-
     def figure(self) -> Figure:
         """Return the gains with their intervals as a figure, a panel for each clock."""
-        listed = _policies(self.gains)
-        labels = dict(zip(listed, labels_of(listed), strict=True))
+        labels = _named(_policies(self.gains), labels_of)
         panels = []
         for clock in self.clocks:
             curves = []
@@ -188,8 +168,7 @@ def advise(
         >>> advice.reason
         'Whichever way your arms wear out, UCB1 would have earned 59 % more.'
     """
-    if not isinstance(log, Log):
-        raise InvalidTypeError("log", "be a Log", log)
+    check_log(log)
     seed = nonnegative_int("seed", seed)
     diagnosis = diagnose(log)
     listed = tuple(default_policies(log)) if policies is None else check_policies(policies)
@@ -270,7 +249,7 @@ def _choice(gains: Sequence[Gain], policies: Sequence[Policy]) -> tuple[Policy |
     unknown = next((each.gain.reason for each in gains if isinstance(each.gain, NoInterval)), None)
     lows = {policy: min(-math.inf if low is None else low for _, low, _ in found) for policy, found in ends.items()}
     best = max(lows, key=lambda policy: lows[policy])
-    names = dict(zip(policies, sentence_names(policies), strict=True))
+    names = _named(policies, sentence_names)
     if lows[best] >= LEAST_GAIN:
         low, high = _short(lows[best]), _short(max(high for _, _, high in ends[best] if high is not None))
         more = low if low == high else f"{low} to {high}"
@@ -312,6 +291,11 @@ def sentence_names(policies: Sequence[Policy]) -> list[str]:
 
 def _policies(gains: Sequence[Gain]) -> list[Policy]:
     return list(dict.fromkeys(each.policy for each in gains))
+
+
+def _named(policies: Sequence[Policy], names: Callable[[Sequence[Policy]], list[str]]) -> dict[Policy, str]:
+    """Return the name of each policy; a name depends on the other policies."""
+    return dict(zip(policies, names(policies), strict=True))
 
 
 def _short(percent: float) -> str:

@@ -13,6 +13,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.logs.log import Log
 from rotting.logs.stacks import Stacks
 
+# docs/log-intervals.md measures with these values how often the bounds of a replay hold.
 FEWEST_IN_BUCKET = 5
 """Rewards that each arm must have in each bucket."""
 _NUMBERS = (32, 16, 8, 4)  # of buckets: the first one that every arm fills is taken
@@ -28,7 +29,7 @@ class Buckets(NamedTuple):
 
 
 class EmptyBucket(NamedTuple):
-    """An arm that has too few rewards in one of the fewest buckets that are tried."""
+    """An arm that has too few rewards in some bucket, even with the fewest buckets that are tried."""
 
     arm: int
     bucket: int
@@ -52,7 +53,7 @@ def buckets_of(log: Log) -> Buckets | EmptyBucket:
 
 
 def draw_queues(buckets: Buckets, rng: np.random.Generator) -> Stacks:
-    """Return queues for one game: each reward is drawn from its bucket, which is itself drawn again, as the log is a sample."""
+    """Return queues for one game. Each reward is drawn from a resample of its bucket, since the log itself is a sample."""
     starts = np.concatenate([[0], np.cumsum(buckets.counts)])
     rounds = np.repeat(np.bincount(buckets.bucket), buckets.n_arms)  # a policy may choose one arm in all rounds of a bucket
     queues = []

@@ -6,9 +6,9 @@ it wears out in all units together.
 
 Four hypotheses are compared: arms wear out with neither clock, with pulls, with time, or with both. Each is a model of the
 rewards (`wear_model.py`) with free levels of units and arms, in which the curves of the clocks that matter have one scale. The
-probability of the rewards under each of them is an integral over all levels and curves, which is known in closed form once the
-likelihood is taken to be quadratic around its mode (Laplace). A model that can explain more spreads its probability over more,
-so a second clock has to earn its place.
+probability of the rewards under a hypothesis is an integral over all levels and curves. It has a closed form once the
+likelihood is taken to be quadratic around its mode (Laplace's method). A model that can explain more rewards gives each of them
+a smaller probability, so a second clock is named only if it explains enough.
 """
 
 from typing import NamedTuple
@@ -41,8 +41,9 @@ SCALES = (0.1, 0.2, 0.4, 0.8, 1.6)
 # The likelihood is taken to be quadratic around the mode for curves of this scale. A mode of its own for each hypothesis, at
 # twice the time, changed no verdict among 36 logs, and the logarithms of odds below 10 by less than 0.2.
 MIDDLE = 0.4
-NEGLIGIBLE = 1e-6  # weight of a fit, which is then left out to save time
-SINGULAR = 1e-9  # is added to the information on levels, relative to its trace: an arm without a click has none
+# These two do not decide a verdict either, as tests/logs/test_clocks.py checks.
+NEGLIGIBLE = 1e-6  # the weight below which a fit is left out, which saves time
+RIDGE = 1e-9  # is added to the diagonal of the information on levels, relative to its trace: an arm without a click has none
 
 
 class ClockComparison(NamedTuple):
@@ -135,7 +136,7 @@ def _without_levels(fit: Fit, n_arms: int) -> tuple[Floats, Floats]:
     levels, steps = np.flatnonzero(is_level), np.flatnonzero(~is_level)
     information, linear = fit.information, fit.linear
     own = information[np.ix_(levels, levels)]
-    own += np.diag(np.full(levels.size, SINGULAR * own.trace()))
+    own += np.diag(np.full(levels.size, RIDGE * own.trace()))
     mixed = information[np.ix_(levels, steps)]
     solved = np.linalg.solve(own, np.column_stack([mixed, linear[levels]]))
     return information[np.ix_(steps, steps)] - mixed.T @ solved[:, :-1], linear[steps] - mixed.T @ solved[:, -1]

@@ -6,16 +6,17 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cached_property
-from typing import Any, NamedTuple, SupportsFloat
+from typing import NamedTuple, SupportsFloat, TypeVar
 
 import numpy as np
 
-from rotting.common.arrays import Floats, Ints
+from rotting.common.arrays import AnyArray, Floats, Ints
 from rotting.common.rules import FINITE, LARGEST, PROPENSITY, Rule, suggest
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
-from rotting.live.past_rewards import comma_hint, to_list
+from rotting.live.past_rewards import comma_hint, is_hashable, to_list
 from rotting.live.reward_files import FileContent
 
+Values = TypeVar("Values")
 _TRUTHS = {"true": 1.0, "false": 0.0}
 _MISSING_WORDS = frozenset({"", "nan", "na", "null", "none"})
 _TIME = "be a date such as 2026-05-01 12:30, or a number"
@@ -29,13 +30,13 @@ class NamedColumn:
     name: str
 
     @cached_property
-    def values(self) -> Sequence[Any]:
+    def values(self) -> Sequence[object]:
         """The values as Python values."""
         return to_list(self.name, self.table.columns[self.name])
 
     @property
-    def array(self) -> Any:
-        """The values as an array, which is empty if the column is none."""
+    def array(self) -> AnyArray:
+        """The column as an array; an empty one if the column is a list or another type."""
         column = self.table.columns[self.name]
         array = column.to_numpy() if hasattr(column, "to_numpy") else column
         return array if isinstance(array, np.ndarray) else np.zeros(0, object)
@@ -62,6 +63,11 @@ def select(table: FileContent, parameter: str, name: object) -> NamedColumn:
     return NamedColumn(table, name)
 
 
+def optional(table: FileContent, parameter: str, name: str | None, read: Callable[[NamedColumn], Values]) -> Values | None:
+    """Return what `read` makes of a column; None if the argument names no column."""
+    return None if name is None else read(select(table, parameter, name))
+
+
 def is_missing(value: object) -> bool:
     """Return whether a value stands for no value: None, NaN, or a text such as "" or "NA".
 
@@ -80,11 +86,11 @@ def labels(column: NamedColumn, may_look_missing: bool = False) -> Labels:
     The arms of a bandit's own log are all known, even if an arm is called None or "NA" (`may_look_missing`).
     """
     values, name = column.values, column.name
-    numbers: dict[Any, int] = {}
+    numbers: dict[object, int] = {}
     try:
         which = np.fromiter((numbers.setdefault(each, len(numbers)) for each in values), np.int64, len(values))
     except TypeError:  # a value cannot be hashed
-        row = next(k for k, each in enumerate(values) if not isinstance(each, Hashable))
+        row = next(k for k, each in enumerate(values) if not is_hashable(each))
         kinds = "a string, a number or a tuple of these"
         raise InvalidTypeError(name, f"be {kinds}", values[row], where=column.place(row)) from None
     for value, number in numbers.items():
@@ -136,7 +142,7 @@ def available(column: NamedColumn) -> list[frozenset[Hashable]]:
     return _lists(column, column.values)
 
 
-def _lists(column: NamedColumn, values: Sequence[Any]) -> list[frozenset[Hashable]]:
+def _lists(column: NamedColumn, values: Sequence[object]) -> list[frozenset[Hashable]]:
     found = []
     texts: dict[str, frozenset[Hashable]] = {}
     for row, value in enumerate(values):
@@ -151,7 +157,7 @@ def _lists(column: NamedColumn, values: Sequence[Any]) -> list[frozenset[Hashabl
                 listed = None
         if not isinstance(listed, Sequence | set | frozenset | np.ndarray) or isinstance(listed, str):
             listed = None
-        if listed is None or not all(isinstance(each, Hashable) for each in listed):
+        if listed is None or not all(map(is_hashable, listed)):
             rule = 'be a list of arms, in text such as ["a", "b"]'
             raise InvalidTypeError(column.name, rule, value, where=column.place(row))
         found.append(frozenset(listed))
@@ -163,7 +169,8 @@ def _lists(column: NamedColumn, values: Sequence[Any]) -> list[frozenset[Hashabl
 def paused(column: NamedColumn, arms: Sequence[Hashable]) -> list[frozenset[int]]:
     """Return a column of lists of arms as positions in `arms`. An empty value is an empty list; other arms are left out.
 
-    In an exported log, arms may be text while the lists have their values: the text of "7" is '"7"', if 7 is an arm, too.
+    In an exported log, arms are text, but the lists hold the arms themselves. If 7 and "7" are both arms, their texts are '7'
+    and '"7"'.
     """
     places: dict[Hashable, int] = {arm: k for k, arm in enumerate(arms)}
     lists = _lists(column, [[] if _is_empty(value) else value for value in column.values])

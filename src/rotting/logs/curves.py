@@ -1,16 +1,44 @@
 """The rewards of an arm over its own pulls and over time, as figures with 95 % bands."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.display.figures import Curve, Figure, Panel
+from rotting.display.plots import plot_figure
 from rotting.logs.log import Log
 
-BINS = 12
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+BINS = 12  # of a curve, each with at least ten rewards
 SHOWN = 8  # arms in one figure
-_WIDTH = 1.96
+_STANDARD_ERRORS = 1.96  # on each side of a mean, for a 95 % interval
+
+
+class Plotted(ABC):
+    """A result with a figure that can be plotted."""
+
+    @abstractmethod
+    def figure(self) -> Figure:
+        """Return what `plot` draws, as data."""
+
+    def plot(self, path: str | Path | None = None) -> "Picture":
+        """Draw what `figure` returns.
+
+        Needs the extra `rotting[plot]`.
+
+        Args:
+            path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
+
+        Returns:
+            The Matplotlib figure.
+        """
+        return plot_figure(self.figure(), path)
 
 
 def binned(clock: Floats, rewards: Floats, label: str) -> Curve:
@@ -20,7 +48,7 @@ def binned(clock: Floats, rewards: Floats, label: str) -> Curve:
     x = np.array([clock[part].mean() for part in bins])
     y = np.array([rewards[part].mean() for part in bins])
     # The spread of all rewards of the arm: a bin of clicks may have none, and then no spread of its own.
-    half = np.array([_WIDTH * max(rewards[part].std(), rewards.std() / 2) / np.sqrt(part.size) for part in bins])
+    half = np.array([_STANDARD_ERRORS * max(rewards[part].std(), rewards.std() / 2) / np.sqrt(part.size) for part in bins])
     return Curve(label, x, y, y - half, y + half)
 
 

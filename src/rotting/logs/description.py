@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from rotting.common.arrays import Ints
 from rotting.display.tables import Column, FormattedTable, number_format
 from rotting.logs.clocks import FEWEST_UNITS, MOST_ENTANGLED, entanglement
 from rotting.logs.fixed_choices import fixed_choices
@@ -112,7 +113,7 @@ def _about_propensities(log: Log) -> str:
     )
 
 
-def _range(counts: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> str:
+def _range(counts: Ints) -> str:
     return f"{counts.min():,} to {counts.max():,}"
 
 

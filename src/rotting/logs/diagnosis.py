@@ -2,31 +2,28 @@
 
 import math
 from collections import Counter
+from copy import copy
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rotting.common.html_parts import block
-from rotting.display.plots import plot_figure
+from rotting.display.figures import Figure
 from rotting.display.tables import Column, FormattedTable
-from rotting.errors import InvalidTypeError
 from rotting.logs import clocks
-from rotting.logs.curves import arm_figure
-from rotting.logs.log import Log
+from rotting.logs.curves import Plotted, arm_figure
+from rotting.logs.log import Log, check_log, rewards_by_arm
 from rotting.logs.pauses import FEWEST_PAUSES, PauseTest, compare_pauses
 from rotting.logs.trends import QUARTER, ArmTrend, arm_trends, level_format
 from rotting.logs.verdicts import CANNOT_TELL, Clock, Decay
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Picture
 
 NO_FALL = 0.2  # arms that together fell by less than this share of their level do not wear out
 # The probability at which a clock is named. Among 477 logs on which this test was developed, at 0.8 up to 8 % of a cell of
 # docs/diagnosis.md were wrong; at 0.95 hardly fewer than at 0.9, but in one cell only 72 % right.
 SURE = 0.9
+SMALLEST = 2.0**-400  # rewards whose squares keep all their digits, also those of their differences
+STANDARD_ERRORS = 2.0  # on each side of a mean, for an interval of at least 95 %
 MOST_HETEROGENEITY = NormalDist().inv_cdf(0.99)  # of units for which two clocks are named: a test at 1 %
 REASONS = {
     "pulls": "Units that pulled an arm more often wore it out faster at the same time",
@@ -36,7 +33,7 @@ REASONS = {
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Plotted):
     """What a log says about the wear of its arms. `diagnose` returns it.
 
     Args:
@@ -83,18 +80,9 @@ class Diagnosis:
         )
         return FormattedTable(lines, columns, [each._asdict() for each in self.arms], left=2, notes=notes)
 
-    def plot(self, path: str | Path | None = None) -> "Picture":
-        """Draw the rewards of the arms against their own pulls and against time, with 95 % bands.
-
-        Needs the extra `rotting[plot]`.
-
-        Args:
-            path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
-
-        Returns:
-            The Matplotlib figure.
-        """
-        return plot_figure(arm_figure(self.log), path)
+    def figure(self) -> Figure:
+        """Return the rewards of the arms against their own pulls and against time, with 95 % bands, as a figure."""
+        return arm_figure(self.log)
 
     def _repr_html_(self) -> str:
         return block(repr(self), self.table()._repr_html_(), note="")
@@ -117,13 +105,25 @@ def diagnose(log: Log) -> Diagnosis:
         >>> diagnosis.decay, [(arm.name, arm.verdict) for arm in diagnosis.arms]
         ('cannot tell', [(1, 'steady'), (0, 'wears out')])
     """
-    if not isinstance(log, Log):
-        raise InvalidTypeError("log", "be a Log", log)
-    arms = tuple(arm_trends(log))
-    change = _common_change(log)
+    shift = _shift(check_log(log))
+    judged = copy(log)
+    judged.reward = np.ldexp(log.reward, shift)
+    arms = tuple(arm_trends(judged))
+    change = _common_change(judged)
     entangled = clocks.entanglement(log)
-    decay, reason = _clock(log, arms, change, entangled)
-    return Diagnosis(log, decay, reason, arms, entangled, change)
+    decay, reason = _clock(judged, arms, change, entangled)
+    return Diagnosis(log, decay, reason, tuple(_shifted(arm, -shift) for arm in arms), entangled, change)
+
+
+def _shift(log: Log) -> int:
+    """Return the power of two by which rewards are multiplied to be judged: not 0 if their squares would underflow."""
+    largest = float(np.abs(log.reward[log.known]).max(initial=0.0))
+    return -math.frexp(largest)[1] if 0 < largest < SMALLEST else 0
+
+
+def _shifted(arm: ArmTrend, shift: int) -> ArmTrend:
+    launch, recent, low, high = (math.ldexp(each, shift) for each in (arm.launch, arm.recent, arm.low, arm.high))
+    return arm._replace(launch=launch, recent=recent, low=low, high=high)
 
 
 def _common_change(log: Log) -> tuple[float, float, float]:
@@ -131,14 +131,13 @@ def _common_change(log: Log) -> tuple[float, float, float]:
 
     Every arm counts with as many first pulls as last pulls, so a policy that moves to better arms does not show.
     """
-    order = np.argsort(log.arm[log.known], kind="stable")
-    rewards = np.split(log.reward[log.known][order], np.cumsum(np.bincount(log.arm[log.known]))[:-1])
+    rewards = rewards_by_arm(log)
     quarters = [each.size // QUARTER for each in rewards]
     first = np.concatenate([each[:n] for each, n in zip(rewards, quarters, strict=True)])
     last = np.concatenate([each[each.size - n :] for each, n in zip(rewards, quarters, strict=True)])
     if first.size == 0:
         return math.nan, -math.inf, math.inf
-    half = 2.0 * math.sqrt((first.var() + last.var()) / first.size)
+    half = STANDARD_ERRORS * math.sqrt((first.var() + last.var()) / first.size)
     scale = abs(float(first.mean())) or 1.0
     change = float(last.mean() - first.mean())
     return change / scale, (change - half) / scale, (change + half) / scale

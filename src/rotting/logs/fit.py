@@ -15,7 +15,7 @@ from rotting.logs import two_clocks
 from rotting.logs.clocks import FEWEST_UNITS
 from rotting.logs.fitted_noise import fitted_noise
 from rotting.logs.levels import Cells, cells_of, draw_levels, levels_of, pull_starts, round_starts
-from rotting.logs.log import Log, positions
+from rotting.logs.log import Log, check_log, positions
 from rotting.logs.verdicts import Clock
 from rotting.problems.arms import Arm, Product, Rested, Restless, Sum
 from rotting.problems.decays import Piecewise
@@ -45,7 +45,10 @@ def rounds_of(log: Log) -> Rounds:
 
 
 class Curves(NamedTuple):
-    """The means of one run: the values [arm, piece] over pulls and over rounds, one 0 for a clock that arms do not follow."""
+    """The means of one run: the values [arm, piece] over pulls and over rounds.
+
+    A clock that the arms do not follow has one piece, of 0.
+    """
 
     pulls: Floats
     rounds: Floats
@@ -80,20 +83,20 @@ class FittedFamily(ProblemFamily):
         cells = cells_of(rows.arm, ticks, rows.reward, self.n_arms, starts)
         self.noise = fitted_noise(rows.arm, ticks, rows.reward, cells)
         self._lowest = 0.0 if rows.reward.min() >= 0 else -math.inf
-        self._fitted: Cells | two_clocks.Table
+        self._fitted: Cells | two_clocks.CellTable
         self._starts: tuple[Ints, Ints]  # of the pieces over pulls and over rounds
         nothing = np.zeros(1, np.int64)
         if clock == "both":
-            self._fitted = two_clocks.table_of(rows.arm, rows.unit, rows.own_pulls, rows.reward, self.n_arms, starts)
+            self._fitted = two_clocks.cell_table(rows.arm, rows.unit, rows.own_pulls, rows.reward, self.n_arms, starts)
             self._starts = starts, self._fitted.rounds
         else:
             self._fitted = cells
             self._starts = (starts, nothing) if clock == "pulls" else (nothing, starts)
-        self._played = _counts(rows, self.n_arms, *self._starts)
+        self._pull_counts = _pull_counts(rows, self.n_arms, *self._starts)
         hasher = hashlib.sha256()
         for array in (rows.arm, rows.reward, rows.unit, rows.pulls, rows.own_pulls, *self._starts):  # all that it is made from
             hasher.update(np.ascontiguousarray(array).data)
-        self._log = hasher.hexdigest()[:16]
+        self._log_digest = hasher.hexdigest()[:16]
 
     @property
     def max_horizon(self) -> int:
@@ -128,7 +131,7 @@ class FittedFamily(ProblemFamily):
         """Return the mean reward of the choices of the log, all rounds together, in the problem of a run."""
         pulls, rounds = self.curves(run_number("run", run), family_key(seed))
         both = pulls[:, :, None], rounds[:, None, :]
-        return float((self._played * (both[0] * both[1] if self._kind == PRODUCT else both[0] + both[1])).sum())
+        return float((self._pull_counts * (both[0] * both[1] if self._kind == PRODUCT else both[0] + both[1])).sum())
 
     def _steps(self, run: int, key: int) -> Iterator[tuple[Steps, Steps]]:
         """Yield the pieces of each arm over pulls and over rounds."""
@@ -138,7 +141,7 @@ class FittedFamily(ProblemFamily):
 
     @property
     def _kind(self) -> int:
-        return PRODUCT if isinstance(self._fitted, two_clocks.Table) and self._fitted.multiplicative else SUM
+        return PRODUCT if isinstance(self._fitted, two_clocks.CellTable) and self._fitted.multiplicative else SUM
 
     def means(self, run: int, key: int, horizon: int) -> Means:
         """Return the table of a run's problem."""
@@ -159,7 +162,8 @@ class FittedFamily(ProblemFamily):
 
     def __repr__(self) -> str:
         rising = "" if self.falling else ", falling=False"
-        return f"FittedFamily({self.n_arms} arms, {self.horizon:,} rounds, log={self._log!r}, clock={self.clock!r}{rising})"
+        size = f"{self.n_arms} arms, {self.horizon:,} rounds"
+        return f"FittedFamily({size}, log={self._log_digest!r}, clock={self.clock!r}{rising})"
 
 
 @lru_cache(_KEPT_CURVES)
@@ -170,16 +174,13 @@ def _kept_curves(family: FittedFamily, run: int, key: int) -> Curves:
     return curves
 
 
-def _counts(rows: Rounds, n_arms: int, pull_pieces: Ints, round_pieces: Ints) -> Floats:
+def _pull_counts(rows: Rounds, n_arms: int, pull_pieces: Ints, round_pieces: Ints) -> Floats:
     """Return how often the log pulled each arm in each piece of pulls and of rounds."""
     pulls = np.searchsorted(pull_pieces, rows.pulls, side="right") - 1
     rounds = np.searchsorted(round_pieces, np.arange(rows.arm.size), side="right") - 1
     shape = n_arms, pull_pieces.size, round_pieces.size
-    return (
-        np.bincount(np.ravel_multi_index((rows.arm, pulls, rounds), shape), minlength=math.prod(shape))
-        .astype(float)
-        .reshape(shape)
-    )
+    places = np.ravel_multi_index((rows.arm, pulls, rounds), shape)
+    return np.bincount(places, minlength=math.prod(shape)).astype(float).reshape(shape)
 
 
 def _until(steps: Steps, horizon: int) -> Steps:
@@ -215,8 +216,7 @@ def fit(log: Log, clock: Clock, falling: bool = True) -> FittedFamily:
         >>> rotting.simulate(rotting.UCB1(), family, runs=5).regret[0, :, -1].max() < 100
         np.True_
     """
-    if not isinstance(log, Log):
-        raise InvalidTypeError("log", "be a Log", log)
+    check_log(log)
     if clock not in CLOCKS:
         raise InvalidValueError("clock", f"be {', '.join(map(repr, CLOCKS[:-1]))} or {CLOCKS[-1]!r}", clock)
     if not isinstance(falling, bool):

@@ -8,9 +8,9 @@ from rotting.common.arrays import Floats, Ints
 from rotting.logs.levels import Cells
 from rotting.problems.noise import Bernoulli, Noise, Noiseless, Poisson, Resampled
 
-RESIDUALS = 512  # in a table
-_FEWEST_RESIDUALS = 10  # rewards of a cell whose residuals are used
-_DISPERSION = (0.8, 1.25)  # the variance of counts divided by their mean, if they are Poisson
+RESIDUALS = 512  # in a table of residuals: each stands for 0.2 % of the rewards
+_FEWEST_RESIDUALS = 10  # rewards of a cell whose residuals are used; its mean takes up a tenth of their variance at most
+_DISPERSION = (0.8, 1.25)  # the variance of counts divided by their mean, which is 1 if they are Poisson: up to a quarter off
 
 
 def fitted_noise(arm: Ints, tick: Ints, reward: Floats, cells: Cells) -> Noise:

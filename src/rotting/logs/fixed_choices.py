@@ -15,9 +15,10 @@ chosen pays less.
 import math
 from collections.abc import Hashable, Sequence
 from statistics import NormalDist
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.statistics import LEVEL, Interval, NoInterval
@@ -26,7 +27,6 @@ from rotting.logs.log import Log
 
 _FALSE_ALARM = 0.001  # the chance that the right propensities of a log fail their check
 _FEWEST_ROWS = 30  # rows of equal weight, below which a mean is not nearly normal
-_Mask: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
 
 class FixedChoice(NamedTuple):
@@ -72,7 +72,7 @@ def fixed_choices(log: Log) -> tuple[FixedChoice, ...]:
     return *found, _choice(None, weight / masks.sum(axis=1)[which], reward, before, alarm)
 
 
-def _availability(log: Log) -> tuple[_Mask, Ints]:
+def _availability(log: Log) -> tuple[NDArray[np.bool_], Ints]:
     """Return different sets of available arms [set, arm], and the set of each row."""
     if log.available is None:
         return np.ones((1, len(log.arms)), bool), np.zeros(len(log), np.int64)

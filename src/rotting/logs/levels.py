@@ -27,14 +27,15 @@ FEWEST_IN_CELL = 5
 STEPS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 # Rewards at which the variance of an arm counts as much as that of all arms. From 20 differences of successive rewards it is
 # known to within 40 % (von Neumann 1941: the variance of the estimate is about 3 sigma^4 / n), about as far as arms differ.
-_POOLED = 20
-_EXPECTATIONS = 20  # steps of the estimate of how common each step of the walk is; more change no chance by 0.001
-_UNKNOWN = 5  # arms of which all steps are equally likely, added to those of the log: few arms do not rule out any step
-_OWN = 4  # cells with rewards at which the recent rate of an arm counts as much as that of all arms
+_POOLED_REWARDS = 20
+_EM_ITERATIONS = 20  # of the estimate of how common each step of the walk is; more change no chance by 0.001
+_PRIOR_ARMS = 5  # arms for which all steps are equally likely, added to those of the log: few arms do not rule out any step
+_RECENT = 3  # the recent rate of an arm is that of the last third of its cells
+_OWN_CELLS = 4  # cells with rewards at which the recent rate of an arm counts as much as that of all arms
 # The share of runs in which levels stay, and of those in which they keep falling: 12 of 40 runs each, so that both extremes
 # reach the ends of an interval, also together with other unknowns.
-_ENDS = 0.3
-_STEEPEST = 8.0  # cell g of G starts at (g / G)**8 of the clock at most: half of the cells lie within 1/256 of it
+_EXTREME = 0.3
+_MAX_GROWTH = 8.0  # the largest p if cell g of G starts at (g / G)**p of the clock: half of the cells lie within 1/256 of it
 
 
 class Cells(NamedTuple):
@@ -51,16 +52,16 @@ def pull_starts(pulls: Ints, horizon: int) -> Ints:
     """Return where cells of pulls start: half of them lie within the pulls of the median arm, shorter ones first."""
     typical = max(float(np.median(pulls[pulls > 0])), 1.0)
     growth = float(np.log2(horizon / typical)) if horizon > typical else 1.0
-    shares = powers(_even(horizon, pulls.size), min(max(growth, 1.0), _STEEPEST))
+    shares = powers(_even_starts(horizon, pulls.size), min(max(growth, 1.0), _MAX_GROWTH))
     return np.unique((shares * horizon).astype(np.int64))
 
 
 def round_starts(n_arms: int, horizon: int) -> Ints:
     """Return where cells of rounds start, all of one length."""
-    return np.unique((_even(horizon, n_arms) * horizon).astype(np.int64))
+    return np.unique((_even_starts(horizon, n_arms) * horizon).astype(np.int64))
 
 
-def _even(horizon: int, n_arms: int) -> Floats:
+def _even_starts(horizon: int, n_arms: int) -> Floats:
     """Return where cells of equal length start on a clock from 0 to 1, as many as the rewards can fill."""
     cells = min(max(horizon // (FEWEST_IN_CELL * n_arms), 1), MOST_CELLS)
     return np.arange(cells) / cells
@@ -89,7 +90,7 @@ def _variances(arm: Ints, reward: Floats, n_arms: int) -> Floats:
     halves = sums_by(pairs, np.diff(reward[order])[same] ** 2 / 2, n_arms)
     number = sums_by(pairs, np.ones(pairs.size), n_arms)
     pooled = _total(halves) / pairs.size if pairs.size else float(reward.var())
-    return (halves + _POOLED * pooled) / (number + _POOLED)
+    return (halves + _POOLED_REWARDS * pooled) / (number + _POOLED_REWARDS)
 
 
 class Levels(NamedTuple):
@@ -113,13 +114,15 @@ def levels_of(cells: Cells, rng: np.random.Generator) -> Levels:
     for g in range(len(y)):
         if g:
             variance = variance + steps
-        if n[g].any():
-            error = np.where(n[g] > 0, cells.variances / np.maximum(n[g], 1), np.inf)
-            off = variance + np.where(n[g] > 0, error, 0.0)
-            known = (n[g] > 0) & (off > 0)
-            gain = np.where(known, variance / np.where(known, off, 1.0), 0.0)
+        seen = n[g] > 0
+        if seen.any():
+            # The variance of the mean of a cell before it is seen: that of the level, and that of the noise.
+            predicted = variance + np.where(seen, cells.variances / np.maximum(n[g], 1), 0.0)
+            known = seen & (predicted > 0)
+            divisor = np.where(known, predicted, 1.0)
+            gain = np.where(known, variance / divisor, 0.0)
             surprise = y[g] - mean
-            likelihood -= np.where(known, (logs(np.where(known, off, 1.0)) + surprise**2 / np.where(known, off, 1.0)) / 2, 0.0)
+            likelihood -= np.where(known, (logs(divisor) + surprise**2 / divisor) / 2, 0.0)
             # Without noise, the level is the mean to the last bit, so that cells of equal means are one piece.
             mean, variance = np.where(gain < 1, mean + gain * surprise, y[g]), variance * (1 - gain)
         means[g], variances[g] = mean, variance
@@ -161,20 +164,27 @@ def _prior(cells: Cells, rng: np.random.Generator) -> _Prior:
 
 
 def _beyond_noise(spread: float, noise: float, freedom: int, draw: float) -> float:
-    """Return what a spread has beyond noise, whose share is drawn: about a chi-squared variable with this much freedom."""
-    off: float = draw * (2 / max(freedom, 1)) ** 0.5
-    return max(spread - noise * (1 + off), 0.0)
+    """Return what a spread has beyond noise, whose size is drawn.
+
+    The size is a chi-squared variable divided by its degrees of freedom. `draw` is a standard normal variable: the chi-squared
+    one has nearly a normal distribution, with a variance of 2 / freedom.
+    """
+    size: float = 1 + draw * (2 / max(freedom, 1)) ** 0.5
+    return max(spread - noise * size, 0.0)
 
 
 def _chances(likelihood: Floats) -> Floats:
-    """Return the chance of each step for each arm, summed up over the steps, with the steps of all arms as the prior."""
+    """Return the chance of each step for each arm, summed up over the steps.
+
+    How common a step is among all arms is its prior, which is estimated by expectation maximisation.
+    """
     weights = exps(likelihood - likelihood.max(axis=0))
     prior = np.full(len(weights), 1 / len(weights))
     found = weights
-    for _ in range(_EXPECTATIONS):
+    for _ in range(_EM_ITERATIONS):
         found = weights * prior[:, None]
         found = found / found.sum(axis=0)
-        prior = (np.ascontiguousarray(found.T).sum(axis=0) + _UNKNOWN / len(weights)) / (found.shape[1] + _UNKNOWN)
+        prior = (np.ascontiguousarray(found.T).sum(axis=0) + _PRIOR_ARMS / len(weights)) / (found.shape[1] + _PRIOR_ARMS)
     return np.cumsum(found, axis=0)
 
 
@@ -188,8 +198,8 @@ def draw_levels(levels: Levels, rng: np.random.Generator, lowest: float, highest
         highest: no level is above it.
         falling: whether no curve may rise.
     """
-    drawn = _walk(levels, rng)
-    _go_on(drawn, levels.cells, share_of_fall(float(rng.random())), relative=lowest >= 0)
+    drawn = _draw_walk(levels, rng)
+    _extend(drawn, levels.cells, share_of_fall(float(rng.random())), relative=lowest >= 0)
     curves = np.ascontiguousarray(np.clip(drawn, lowest, highest).T)
     return falling_curves(curves, levels.cells.counts.T + 1) if falling else curves
 
@@ -224,7 +234,7 @@ def falling_curve(values: Floats, weights: Floats) -> Floats:
     return np.repeat([total / weight for total, weight, _ in pools], [int(number) for *_, number in pools])
 
 
-def _walk(levels: Levels, rng: np.random.Generator) -> Floats:
+def _draw_walk(levels: Levels, rng: np.random.Generator) -> Floats:
     """Return levels [cell, arm], drawn from the last cell to the first."""
     size, _, n_arms = levels.means.shape
     step = (levels.chances[:-1] <= rng.random(n_arms)).sum(axis=0)
@@ -254,20 +264,20 @@ def share_of_fall(place: float) -> float:
         >>> [share_of_fall(place) for place in (0.2, 0.5, 0.8)]
         [0.0, 0.5, 1.0]
     """
-    return min(max((place - _ENDS) / (1 - 2 * _ENDS), 0.0), 1.0)
+    return min(max((place - _EXTREME) / (1 - 2 * _EXTREME), 0.0), 1.0)
 
 
-def _go_on(drawn: Floats, cells: Cells, share: float, *, relative: bool) -> None:
+def _extend(drawn: Floats, cells: Cells, share: float, *, relative: bool) -> None:
     """Let the levels [cell, arm] after the last reward of each arm repeat this share of its recent fall."""
     size, n_arms = drawn.shape
     seen = cells.counts > 0
     first, last = np.argmax(seen, axis=0), size - 1 - np.argmax(seen[::-1], axis=0)
     never = ~seen.any(axis=0)
     first[never] = last[never] = 0
-    before = np.maximum(last - np.maximum((last - first) // 3, 1), first)
+    before = np.maximum(last - np.maximum((last - first) // _RECENT, 1), first)
     ticks = np.maximum(cells.starts[last] - cells.starts[before], 1)
     own = (drawn[last, np.arange(n_arms)] - drawn[before, np.arange(n_arms)]) / ticks  # each tick
-    weight = (last - first) / (last - first + _OWN)
+    weight = (last - first) / (last - first + _OWN_CELLS)
     common = 0.0
     for g in range(1, size):
         passed = int(cells.starts[g] - cells.starts[g - 1])

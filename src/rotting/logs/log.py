@@ -1,14 +1,14 @@
 """`Log`: the decisions of the past, in their order, with what each of them paid."""
 
 from collections.abc import Hashable, Sequence, Sized
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rotting.common.arrays import Ints
+from rotting.common.arrays import Floats, Ints
 from rotting.common.html_parts import block
 from rotting.display.tables import FormattedTable
-from rotting.errors import InvalidArgumentError, InvalidValueError
+from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.live.past_rewards import read_columns
 from rotting.logs import columns
 
@@ -56,7 +56,7 @@ class Log:
 
     def __init__(
         self,
-        data: Any,
+        data: object,
         arm: str = "arm",
         reward: str = "reward",
         time: str | None = None,
@@ -78,21 +78,13 @@ class Log:
         rewards = columns.rewards(columns.select(table, "reward", reward))
         if not rewards.size:
             raise InvalidValueError("data", "have at least one row", data, got="none")
-        units = columns.Labels(("",), np.zeros(rewards.size, np.int64))
-        if unit is not None:
-            units = columns.labels(columns.select(table, "unit", unit))
-        times, dated = np.arange(rewards.size, dtype=np.float64), False
-        if time is not None:
-            times, dated = columns.times(columns.select(table, "time", time))
-        chances = None
-        if propensity is not None:
-            chances = columns.propensities(columns.select(table, "propensity", propensity))
-        choices = None
-        if available is not None:
-            choices = columns.available(columns.select(table, "available", available))
-        pauses = None
-        if paused is not None:
-            pauses = columns.paused(columns.select(table, "paused", paused), arms.names)
+        no_units = columns.Labels(("",), np.zeros(rewards.size, np.int64))
+        units = columns.optional(table, "unit", unit, columns.labels) or no_units
+        row_numbers = np.arange(rewards.size, dtype=np.float64)
+        times, dated = columns.optional(table, "time", time, columns.times) or (row_numbers, False)
+        chances = columns.optional(table, "propensity", propensity, columns.propensities)
+        choices = columns.optional(table, "available", available, columns.available)
+        pauses = columns.optional(table, "paused", paused, lambda column: columns.paused(column, arms.names))
         rounds = np.arange(1, rewards.size + 1)
         if table.is_log and "round" in table.columns:
             rounds = np.array(table.columns["round"], np.int64)
@@ -124,7 +116,7 @@ class Log:
         return self.reward.size
 
     @property
-    def known(self) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    def known(self) -> NDArray[np.bool_]:
         """Whether the reward of each row is known."""
         return ~np.isnan(self.reward)
 
@@ -146,14 +138,32 @@ class Log:
         )
 
     def _repr_html_(self) -> str:
-        described = self.describe()
-        return block(repr(self), described._repr_html_(), note="")
+        return block(repr(self), self.describe()._repr_html_(), note="")
 
     def describe(self) -> FormattedTable:
         """Return what the log contains, and what can and cannot be learned from it."""
         from rotting.logs.description import describe  # noqa: PLC0415 - it knows the class
 
         return describe(self)
+
+
+def check_log(log: object) -> Log:
+    """Return a log; refuse anything else."""
+    if not isinstance(log, Log):
+        raise InvalidTypeError("log", "be a Log", log)
+    return log
+
+
+def rewards_by_arm(log: Log) -> list[Floats]:
+    """Return the known rewards of each arm, in their order.
+
+    Example:
+        >>> [rewards.tolist() for rewards in rewards_by_arm(Log([("a", 1.0), ("b", 0.0), ("a", 0.5), ("a", None)]))]
+        [[1.0, 0.5], [0.0]]
+    """
+    arms, rewards = log.arm[log.known], log.reward[log.known]
+    ends = np.cumsum(np.bincount(arms, minlength=len(log.arms)))
+    return np.split(rewards[np.argsort(arms, kind="stable")], ends[:-1])
 
 
 def positions(which: Ints) -> Ints:

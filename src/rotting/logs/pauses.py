@@ -25,22 +25,24 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
 from rotting.live.probe import SPAN_STARTS
 from rotting.logs.log import Log, positions
 
+# docs/probe.md measures with these values how often pauses name a clock, and the right one.
 FEWEST_PAUSES = 5
 ERROR = 0.01  # of each one-sided test
 MAJORITY = 0.5  # a clock is named if the share of the other one is surely below this
-WEAR = 3.0  # standard errors by which arms must wear out from `at once` to `later`
-DRAWS = 1_000  # of spans, for each test
+WEAR = 3.0  # standard errors by which arms must wear out from `at once` to `later`: otherwise the share divides noise by noise
+DRAWS = 1_000  # of spans, for each test; the smallest error that they can show is 1 / 1,001
 
 
 class Spans(NamedTuple):
     """The spans of all arms that the probe could have paused; levels are relative to the mean of the m pulls before."""
 
-    paused: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+    paused: NDArray[np.bool_]
     number: Ints  # of the span in the life of its arm
     m: Floats
     at_once: Floats

@@ -11,15 +11,15 @@ from rotting.common.html_parts import block
 from rotting.common.progress import Progress
 from rotting.common.rules import nonnegative_int
 from rotting.common.statistics import t_critical
-from rotting.display.tables import Column, FormattedTable
-from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.display.tables import Column, FormattedTable, Row
+from rotting.errors import InvalidValueError
 from rotting.live.bandit_state import check_learner
 from rotting.live.reward_rule import RewardRule
 from rotting.logs.buckets import Buckets, EmptyBucket, buckets_of, draw_queues
 from rotting.logs.description import earned_text, sum_format
 from rotting.logs.diagnosis import diagnose
 from rotting.logs.fixed_choices import FixedChoice, fixed_choices, fixed_table
-from rotting.logs.log import Log
+from rotting.logs.log import Log, check_log
 from rotting.logs.stacks import StackGame, Stacks, play_stacks, stack_loop, stacks_of
 from rotting.logs.verdicts import Decay
 from rotting.policy import Policy, check_policies
@@ -130,20 +130,10 @@ class Replay:
             Column("ran out of", lambda row: "-" if row["ran_out"] is None else str(row["ran_out"])),
             Column("reward", lambda row: f"{row['reward']:{style}}"),
             Column("log, as many rounds", lambda row: f"{row['log_reward']:{style}}"),
-            Column(f"bounds for all {rounds:,}", lambda row: _bounds(row, style)),
+            Column(f"bounds for all {rounds:,}", lambda row: _bounds_text(row, style)),
         )
-        rows = [
-            {
-                "policy": each.policy.label,
-                "steps": each.steps,
-                "ran_out": each.ran_out,
-                "reward": each.reward,
-                "log_reward": each.log_reward,
-                "low": each.low,
-                "high": each.high,
-            }
-            for each in self.policies
-        ]
+        names = ("steps", "ran_out", "reward", "log_reward", "low", "high")
+        rows = [{"policy": each.policy.label, **{name: getattr(each, name) for name in names}} for each in self.policies]
         lines = (f"The log earned {earned_text(self.log)} in {rounds:,} rounds with a known reward.",)
         notes = dict.fromkeys(each.why for each in self.policies if each.why)
         return FormattedTable(lines, columns, rows, left=1, notes=tuple(notes))
@@ -184,20 +174,18 @@ def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0, progres
     """
     listed = check_replay(log, policies)
     seed = nonnegative_int("seed", seed)
-    decay = diagnose(log).decay
-    stacks, buckets = stacks_of(log), buckets_of(log)
+    replayer = _Replayer(log, stacks_of(log), buckets_of(log), diagnose(log).decay, seed)
     found = []
     with Progress(len(listed), "replays", show=progress) as bar:
         for policy in listed:
-            found.append(_replay(log, policy, stacks, buckets, decay, seed))
+            found.append(replayer.replay(policy))
             bar.advance()
     return Replay(log, found)
 
 
 def check_replay(log: Log, policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
     """Return the policies; what cannot be replayed on the log is refused."""
-    if not isinstance(log, Log):
-        raise InvalidTypeError("log", "be a Log", log)
+    check_log(log)
     listed = check_policies(policies)
     known = log.reward[log.known]
     if not known.size:
@@ -213,57 +201,59 @@ def check_replay(log: Log, policies: Policy | Sequence[Policy]) -> tuple[Policy,
     return listed
 
 
-def _replay(log: Log, policy: Policy, stacks: Stacks, buckets: Buckets | EmptyBucket, decay: Decay, seed: int) -> PolicyReplay:
-    by_time = decay != "pulls" and isinstance(buckets, Buckets)
-    loop = stack_loop(policy, stacks.units.size * (1 + DRAWS * by_time))
-    game = play_stacks(policy, stacks, seed, loop)
-    steps = game.choices.size
-    low, high, why = _bounds_to_the_end(log, policy, stacks, game, buckets, decay, seed, loop)
-    return PolicyReplay(
-        policy,
-        steps,
-        float(game.rewards.sum()),
-        float(log.reward[log.known][:steps].sum()),
-        None if game.ran_out is None else log.arms[game.ran_out],
-        tuple(log.arms[arm] for arm in game.choices),
-        low,
-        high,
-        why,
-    )
+@dataclass(frozen=True, eq=False)
+class _Replayer:
+    """What the replays of all policies on a log share."""
+
+    log: Log
+    stacks: Stacks
+    buckets: Buckets | EmptyBucket
+    decay: Decay
+    seed: int
+
+    def replay(self, policy: Policy) -> PolicyReplay:
+        """Return the replay of one policy."""
+        by_time = self.decay != "pulls" and isinstance(self.buckets, Buckets)
+        loop = stack_loop(policy, self.stacks.units.size * (1 + DRAWS * by_time))
+        game = play_stacks(policy, self.stacks, self.seed, loop)
+        steps, arms = game.choices.size, self.log.arms
+        low, high, why = self._bounds(policy, game, loop)
+        return PolicyReplay(
+            policy,
+            steps,
+            reward=float(game.rewards.sum()),
+            log_reward=float(self.log.reward[self.log.known][:steps].sum()),
+            ran_out=None if game.ran_out is None else arms[game.ran_out],
+            choices=tuple(arms[arm] for arm in game.choices),
+            low=low,
+            high=high,
+            why=why,
+        )
+
+    def _bounds(self, policy: Policy, game: StackGame, loop: Callable[..., bool]) -> tuple[float, float, str]:
+        """Return bounds of the reward in all rounds under every reading that the log allows, and why one is missing."""
+        readings = []
+        if self.decay != "time":
+            readings.append(_bounds_by_pulls(self.stacks, game))
+        if self.decay != "pulls":
+            if isinstance(self.buckets, EmptyBucket):
+                return math.nan, math.nan, self._why_no_bounds(self.buckets)
+            readings.append(_bounds_by_time(policy, self.buckets, self.seed, loop))
+        low, high = min(each[0] for each in readings), max(each[1] for each in readings)
+        if self.decay == "time":
+            return math.nan, high, "No lower bounds: games on rewards that are drawn from those of the log share its luck."
+        if math.isinf(low):
+            return math.nan, high, "No lower bounds: rewards can be negative, and arms may fall to any level."
+        return low, high, ""
+
+    def _why_no_bounds(self, empty: EmptyBucket) -> str:
+        return (
+            f"No bounds: if arms wear out with time, the log cannot say what {self.log.arms[empty.arm]!r} would have paid in "
+            f"part {empty.bucket + 1} of {empty.buckets} of its rounds, where it has {empty.rewards} of its rewards."
+        )
 
 
 # --- Bounds -----------------------------------------------------------------------------------------------------------------
-
-
-def _bounds_to_the_end(
-    log: Log,
-    policy: Policy,
-    stacks: Stacks,
-    game: StackGame,
-    buckets: Buckets | EmptyBucket,
-    decay: Decay,
-    seed: int,
-    loop: Callable[..., bool],
-) -> tuple[float, float, str]:
-    """Return bounds of the reward in all rounds under every reading that the log allows, and why one is missing."""
-    readings = []
-    if decay != "time":
-        readings.append(_bounds_by_pulls(stacks, game))
-    if decay != "pulls":
-        if isinstance(buckets, EmptyBucket):
-            arm = log.arms[buckets.arm]
-            why = (
-                f"No bounds: if arms wear out with time, the log cannot say what {arm!r} would have paid in part "
-                f"{buckets.bucket + 1} of {buckets.buckets} of its rounds, where it has {buckets.rewards} of its rewards."
-            )
-            return math.nan, math.nan, why
-        readings.append(_bounds_by_time(policy, buckets, seed, loop))
-    low, high = min(each[0] for each in readings), max(each[1] for each in readings)
-    if decay == "time":
-        return math.nan, high, "No lower bounds: games on rewards that are drawn from those of the log share its luck."
-    if math.isinf(low):
-        return math.nan, high, "No lower bounds: rewards can be negative, and arms may fall to any level."
-    return low, high, ""
 
 
 def _bounds_by_pulls(stacks: Stacks, game: StackGame) -> tuple[float, float]:
@@ -296,7 +286,7 @@ def _most_to_come(stacks: Stacks, game: StackGame) -> float:
     level = math.sqrt(2 * math.log(2 * stacks.starts.size * len(_WINDOWS) / _ERROR))
     highest = np.full(taken.size, most)
     for place, n in enumerate(taken):
-        # An arm pays no more than its last rewards, of any number, say. Of an arm without rewards nothing is known.
+        # For every h, an arm pays no more than its last h rewards suggest. Of an arm without rewards nothing is known.
         past = stacks.rewards[stacks.starts[place] : min(stacks.starts[place] + max(int(n), 1), stacks.starts[place + 1])]
         bounds = [past[-h:].mean() + level * spread / math.sqrt(h) for h in _WINDOWS if h <= past.size]
         highest[place] = min([most, *bounds])
@@ -315,6 +305,6 @@ def _bounds_by_time(policy: Policy, buckets: Buckets, seed: int, loop: Callable[
     return float(earned.mean()) - half, float(earned.mean()) + half
 
 
-def _bounds(row: dict[str, float], style: str) -> str:
+def _bounds_text(row: Row, style: str) -> str:
     low, high = ("?" if math.isnan(row[name]) else f"{row[name]:{style}}" for name in ("low", "high"))
     return "-" if low == high == "?" else f"{low} to {high}"

@@ -15,14 +15,14 @@ from rotting.common.rules import nonnegative_int
 from rotting.common.short_numbers import first_of, word_list
 from rotting.display.figures import Figure, Panel
 from rotting.display.tables import FormattedTable
-from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.errors import InvalidValueError
 from rotting.logs.advice import LEAST_GAIN, Advice, advise, default_policies, default_runs
 from rotting.logs.clocks import FEWEST_UNITS
 from rotting.logs.compile_ahead import compile_ahead
 from rotting.logs.curves import arm_figure
 from rotting.logs.diagnosis import Diagnosis
 from rotting.logs.fit import fit
-from rotting.logs.log import Log
+from rotting.logs.log import Log, check_log
 from rotting.logs.replay import Replay, check_replay, replay
 from rotting.logs.trends import FEWEST_REWARDS, ArmTrend, level_format
 from rotting.logs.verdicts import CANNOT_TELL, ArmVerdict
@@ -75,9 +75,7 @@ def analyse(
 
 def _check(log: Log) -> None:
     """Refuse a log in which there is nothing to compare."""
-    if not isinstance(log, Log):
-        raise InvalidTypeError("log", "be a Log", log)
-    known = log.reward[log.known]
+    known = check_log(log).reward[log.known]
     if not known.size:
         raise InvalidValueError("log", "have a row with a reward", log, got=f"{len(log):,} rows whose rewards are all missing")
     if len(log.arms) < 2:

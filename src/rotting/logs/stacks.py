@@ -6,7 +6,7 @@ have played live, decision by decision, until it asks for a reward that the log 
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from rotting.kernels.policy_slots import choose, update
 from rotting.kernels.random_numbers import derive_key
 from rotting.live.policy_state import first_capacity, grow
 from rotting.logs.log import Log, positions
-from rotting.policy import Policy
+from rotting.policy import Params, Policy
 
 FEW_ROUNDS = round(COMPILE_SECONDS / 100e-6)
 """Rounds of a log that take about as long interpreted, at 60 to 200 us each, as compiling the loop."""
@@ -55,8 +55,8 @@ def stacks_of(log: Log) -> Stacks:
 
 
 def play_rounds(
-    p: Any,
-    s: Any,
+    p: Params,
+    s: object,
     key: int,
     arms: Ints,
     units: Ints,

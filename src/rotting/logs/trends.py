@@ -17,7 +17,7 @@ import numpy as np
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval
 from rotting.display.tables import interval_text, number_format
-from rotting.logs.log import Log
+from rotting.logs.log import Log, rewards_by_arm
 from rotting.logs.verdicts import ArmVerdict
 
 ERROR = 0.05  # probability that the interval of any arm is wrong
@@ -80,10 +80,7 @@ def arm_trends(log: Log) -> list[ArmTrend]:
     grid = grid_up_to(len(log))
     comparisons = max(1, len(grid)) * len(log.arms)
     width = NormalDist().inv_cdf(1 - ERROR / comparisons / 2)
-    known = log.known
-    order = np.argsort(log.arm[known], kind="stable")
-    ends = np.cumsum(np.bincount(log.arm[known], minlength=len(log.arms)))
-    rewards = np.split(log.reward[known][order], ends[:-1])
+    rewards = rewards_by_arm(log)
     level = float(np.mean([abs(each.mean()) for each in rewards if each.size])) if any(each.size for each in rewards) else 0.0
     arms = zip(log.arms, log.pulls.tolist(), rewards, strict=True)
     return [_trend(name, pulls, each, grid, width, level) for name, pulls, each in arms]

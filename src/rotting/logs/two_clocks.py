@@ -1,8 +1,9 @@
 """Arms that wear out with their pulls and with time: units that pulled at different rates tell the two curves of an arm apart.
 
 The level of arm i in unit u, after n pulls by that unit, at round t is `unit(u) * pulls(i, n) * time(i, t)`, or the sum of the
-three if rewards can be negative. Alternating fits estimate them from the rewards of each cell: unit, arm, bin of pulls, bin of
-rounds. The curves of an arm are shrunk towards those of all arms, the more so the less is known about the arm.
+three if rewards can be negative. They are estimated from the rewards of each cell: unit, arm, bin of pulls, bin of rounds. Each
+of the three is fitted in turn, given the other two (backfitting). The curves of an arm are shrunk towards those of all arms,
+the more so the less is known about the arm.
 
 A game has no units. If a policy does not look at the units, the pulls of an arm divide among them in proportion to their
 traffic. The level over all pulls of an arm is therefore the mean over the units, each at its share of the pulls.
@@ -24,12 +25,12 @@ from rotting.problems.variates import normals
 # already.
 PULL_BINS = 6
 ROUND_BINS = 8
-_STEPS = 30  # of the alternating fits; more change no level by 0.1 %
+_TURNS = 30  # of the fits; more change no level by 0.1 %
 _ALIKE = 0.3  # the curve of an arm is taken to differ from that of all arms by about this share of its level
-_TINY = 1e-12
+_TINY = 1e-12  # stands for a divisor of 0: that of a unit or an arm that earned nothing, or of rewards without variance
 
 
-class Table(NamedTuple):
+class CellTable(NamedTuple):
     """The rewards of each cell that has any."""
 
     unit: Ints
@@ -47,7 +48,7 @@ class Table(NamedTuple):
     multiplicative: bool
 
 
-def table_of(arm: Ints, unit: Ints, own: Ints, reward: Floats, n_arms: int, starts: Ints) -> Table:
+def cell_table(arm: Ints, unit: Ints, own: Ints, reward: Floats, n_arms: int, starts: Ints) -> CellTable:
     """Return the rewards of each cell.
 
     Args:
@@ -82,10 +83,10 @@ def table_of(arm: Ints, unit: Ints, own: Ints, reward: Floats, n_arms: int, star
     rounds = np.unique(-(-np.arange(ROUND_BINS) * horizon // ROUND_BINS))
     place = found // (ROUND_BINS * PULL_BINS * n_arms), arms, found // ROUND_BINS % PULL_BINS, found % ROUND_BINS
     spread = np.sqrt(counts * variance[arms])
-    return Table(*place, counts, sums, spread, edges, reached, traffic / horizon, starts, rounds, multiplicative)
+    return CellTable(*place, counts, sums, spread, edges, reached, traffic / horizon, starts, rounds, multiplicative)
 
 
-def draw_curves(table: Table, rng: np.random.Generator, *, falling: bool) -> tuple[Floats, Floats]:
+def draw_curves(table: CellTable, rng: np.random.Generator, *, falling: bool) -> tuple[Floats, Floats]:
     """Return curves that the rewards could have come from: [arm, piece] over all pulls of an arm, and [arm, bin] over rounds.
 
     They are fitted to sums of rewards that are drawn anew.
@@ -97,66 +98,87 @@ def draw_curves(table: Table, rng: np.random.Generator, *, falling: bool) -> tup
     return over_all, rounds
 
 
-def _fit(table: Table, sums: Floats, *, falling: bool) -> tuple[Floats, Floats, Floats]:
+def _fit(table: CellTable, sums: Floats, *, falling: bool) -> tuple[Floats, Floats, Floats]:
     """Return the levels of the units, and the curves [arm, bin] over own pulls and over rounds."""
     n_arms = len(table.edges)
-    units = np.ones(table.traffic.size) if table.multiplicative else np.zeros(table.traffic.size)
-    first = table.arm * PULL_BINS + table.pull_bin
-    second = table.arm * ROUND_BINS + table.round_bin
-    rows = sums_by(table.arm, table.counts, n_arms)
-    level = sums_by(table.arm, sums, n_arms) / np.maximum(rows, 1)
-    if table.multiplicative:
-        level = np.maximum(level, _TINY * max(float(level.max()), _TINY))
-    noise = sums_by(table.arm, table.spread**2, n_arms) / np.maximum(rows, 1)
-    scale = np.maximum(np.abs(level), _TINY) if table.multiplicative else np.full(n_arms, max(float(level.std()), _TINY))
-    prior = (noise / (_ALIKE * scale) ** 2)[:, None]  # rows that count as much as what is known from the other arms
+    level, prior = _levels(table, sums)
+    neutral = 1.0 if table.multiplicative else 0.0  # the level of a unit, or of a curve, that changes nothing
+    units = np.full(table.traffic.size, neutral)
     pulls = np.repeat(level[:, None], PULL_BINS, axis=1)
-    rounds = np.full((n_arms, ROUND_BINS), 1.0 if table.multiplicative else 0.0)
-    by_pulls = sums_by(first, table.counts, pulls.size).reshape(pulls.shape) + 1
-    by_rounds = sums_by(second, table.counts, rounds.size).reshape(rounds.shape) + 1
-    fit = _multiply if table.multiplicative else _add
-    for _ in range(_STEPS):
+    rounds = np.full((n_arms, ROUND_BINS), neutral)
+    pull_place = table.arm * PULL_BINS + table.pull_bin  # [cell] in the flattened curves
+    round_place = table.arm * ROUND_BINS + table.round_bin
+    pull_rows = sums_by(pull_place, table.counts, pulls.size).reshape(pulls.shape)
+    round_rows = sums_by(round_place, table.counts, rounds.size).reshape(rounds.shape)
+    for _ in range(_TURNS):
         # Each curve is made to fall before the other one is fitted, which takes up what it cannot explain.
-        pulls = fit(table, sums, units[table.unit], rounds.ravel()[second], first, pulls, prior)
-        pulls = falling_curves(pulls, by_pulls) if falling else pulls
-        rounds = fit(table, sums, units[table.unit], pulls.ravel()[first], second, rounds, prior)
-        rounds = falling_curves(rounds, by_rounds) if falling else rounds
-        others = pulls.ravel()[first], rounds.ravel()[second]
-        if table.multiplicative:
-            exposure = sums_by(table.unit, table.counts * others[0] * others[1], units.size)
-            units = np.maximum(sums_by(table.unit, sums, units.size), 0.0) / np.maximum(exposure, _TINY)
-            units = units / max(float(table.traffic @ units), _TINY)
-        else:
-            left = sums - table.counts * (others[0] + others[1])
-            units = sums_by(table.unit, left, units.size) / np.maximum(table.traffic * table.counts.sum(), 1)
-            units = units - float(table.traffic @ units)
+        pulls = _curve(table, sums, units[table.unit], rounds.ravel()[round_place], pull_place, pull_rows, prior)
+        pulls = falling_curves(pulls, pull_rows + 1) if falling else pulls
+        rounds = _curve(table, sums, units[table.unit], pulls.ravel()[pull_place], round_place, round_rows, prior)
+        rounds = falling_curves(rounds, round_rows + 1) if falling else rounds
+        units = _unit_levels(table, sums, pulls.ravel()[pull_place], rounds.ravel()[round_place])
     return units, pulls, rounds
 
 
-def _multiply(table: Table, sums: Floats, one: Floats, two: Floats, which: Ints, curve: Floats, prior: Floats) -> Floats:
-    """Return the factors of each arm and bin, shrunk towards the level of the arm times the curve of all arms."""
-    shape = curve.shape
-    rows = sums_by(which, table.counts, curve.size).reshape(shape)
-    exposure = sums_by(which, table.counts * one * two, curve.size).reshape(shape)
-    earned = np.maximum(sums_by(which, sums, curve.size).reshape(shape), 0.0)
-    total = np.maximum(exposure.sum(axis=1, keepdims=True), _TINY)
-    level = earned.sum(axis=1, keepdims=True) / total
-    common = earned.sum(axis=0) / np.maximum((exposure * level).sum(axis=0), _TINY)
-    weight = prior * total / np.maximum(rows.sum(axis=1, keepdims=True), 1)
-    return np.asarray((earned + weight * level * common) / np.maximum(exposure + weight, _TINY))
+def _levels(table: CellTable, sums: Floats) -> tuple[Floats, Floats]:
+    """Return the level of each arm, and [arm, 1]: the rows that count as much as what is known from the other arms."""
+    n_arms = len(table.edges)
+    rows = np.maximum(sums_by(table.arm, table.counts, n_arms), 1)
+    level = sums_by(table.arm, sums, n_arms) / rows
+    noise = sums_by(table.arm, table.spread**2, n_arms) / rows
+    if table.multiplicative:
+        level = np.maximum(level, _TINY * max(float(level.max()), _TINY))
+        scale = np.maximum(np.abs(level), _TINY)
+    else:
+        scale = np.full(n_arms, max(float(level.std()), _TINY))
+    return level, (noise / (_ALIKE * scale) ** 2)[:, None]
 
 
-def _add(table: Table, sums: Floats, one: Floats, two: Floats, which: Ints, curve: Floats, prior: Floats) -> Floats:
-    """Return the summands of each arm and bin, shrunk towards the level of the arm plus the curve of all arms."""
-    shape = curve.shape
-    rows = sums_by(which, table.counts, curve.size).reshape(shape)
-    left = sums_by(which, sums - table.counts * (one + two), curve.size).reshape(shape)
-    level = left.sum(axis=1, keepdims=True) / np.maximum(rows.sum(axis=1, keepdims=True), 1)
+def _unit_levels(table: CellTable, sums: Floats, pulls: Floats, rounds: Floats) -> Floats:
+    """Return the levels of the units, given both curves in each cell. Their mean, weighted by traffic, changes nothing."""
+    size = table.traffic.size
+    if table.multiplicative:
+        exposure = sums_by(table.unit, table.counts * pulls * rounds, size)
+        units = np.maximum(sums_by(table.unit, sums, size), 0.0) / np.maximum(exposure, _TINY)
+        return np.asarray(units / max(float(table.traffic @ units), _TINY))
+    left = sums - table.counts * (pulls + rounds)
+    units = sums_by(table.unit, left, size) / np.maximum(table.traffic * table.counts.sum(), 1)
+    return np.asarray(units - float(table.traffic @ units))
+
+
+def _curve(table: CellTable, sums: Floats, units: Floats, other: Floats, place: Ints, rows: Floats, prior: Floats) -> Floats:
+    """Return a curve [arm, bin], given the units and the other curve: factors if the model multiplies, otherwise summands.
+
+    The curve of an arm is shrunk towards its level times the curve of all arms, or its level plus that curve.
+
+    Args:
+        table: the cells.
+        sums: the sum of the rewards of each cell.
+        units: the level of the unit of each cell.
+        other: the other curve in each cell.
+        place: the place of each cell in the flattened curve.
+        rows: [arm, bin] the number of rows.
+        prior: as `_levels` returns it.
+    """
+
+    def by_bin(values: Floats) -> Floats:
+        return sums_by(place, values, rows.size).reshape(rows.shape)
+
+    of_arm = np.maximum(rows.sum(axis=1, keepdims=True), 1)
+    if table.multiplicative:
+        exposure, earned = by_bin(table.counts * units * other), np.maximum(by_bin(sums), 0.0)
+        total = np.maximum(exposure.sum(axis=1, keepdims=True), _TINY)
+        level = earned.sum(axis=1, keepdims=True) / total
+        common = earned.sum(axis=0) / np.maximum((exposure * level).sum(axis=0), _TINY)
+        weight = prior * total / of_arm
+        return np.asarray((earned + weight * level * common) / np.maximum(exposure + weight, _TINY))
+    left = by_bin(sums - table.counts * (units + other))
+    level = left.sum(axis=1, keepdims=True) / of_arm
     common = (left - rows * level).sum(axis=0) / np.maximum(rows.sum(axis=0), 1)
     return np.asarray((left + prior * (level + common)) / np.maximum(rows + prior, _TINY))
 
 
-def _over_all_pulls(table: Table, i: int, units: Floats, curve: Floats, share: float) -> Floats:
+def _over_all_pulls(table: CellTable, i: int, units: Floats, curve: Floats, share: float) -> Floats:
     """Return the level of arm `i` at the start of each piece over all its pulls: the mean over the units.
 
     After the most pulls of any unit, every doubling of the pulls repeats `share` of the last fall.

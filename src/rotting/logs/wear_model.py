@@ -1,13 +1,16 @@
 """A model of wear along two clocks: a level for each unit, a level for each arm, and two curves for each arm.
 
-The predictor of a row is `unit(u) + arm(i) + pulls(i, n) + time(i, t)`. It is the logarithm of the mean reward if units
-multiply the rewards of an arm, and the mean itself if they add to them. A curve starts at 0 and changes from bin to bin by
-independent normal steps. Over all bins it changes by `-scale` on average, with a standard deviation of `scale`: it may fall at
-once, little by little, or hardly. A scale of 0 says that the clock does not matter. The levels of units and arms are free. A
-unit may also prefer some arms: its taste, a normal effect on the level of each arm, has a variance that is estimated. Without
-it, such preferences would look like wear with pulls, since only busy units pull an arm often.
+The predictor of a row is `unit(u) + arm(i) + pulls(i, n) + time(i, t)`. If units multiply the rewards of an arm, the predictor
+is the logarithm of the mean reward. If they add to them, it is the mean reward itself. The levels of units and arms are free.
 
-The policy that wrote the log may have learned from the rewards: given the rewards before, its choice of an arm says nothing
+A curve starts at 0 and changes from bin to bin by independent normal steps. Over all bins it changes by `-scale` on average,
+with a standard deviation of `scale`: it may fall at once, little by little, or hardly. A scale of 0 says that the clock does
+not matter.
+
+A unit may prefer some arms. Its taste is a normal effect on the level of each arm, whose variance is estimated. Without tastes,
+such preferences would look like wear with pulls, since only busy units pull an arm often.
+
+The policy that wrote the log may have learned from the rewards. Given the rewards before, its choice of an arm says nothing
 about the curves, so the likelihood of the rewards does not depend on it.
 """
 
@@ -19,14 +22,16 @@ import numpy as np
 from rotting.common.arrays import Floats
 from rotting.logs.unit_cells import PULL_BINS, TIME_BINS, UnitCells
 
+# These constants keep the arithmetic finite, and end the iterations. They do not decide a verdict: tests/logs/test_clocks.py
+# checks that other values, such as twice the iterations or a tenth of CONVERGED, change no probability by 0.01.
 MAX_ITERATIONS = 30  # of Fisher scoring; it needs about 8
 CONVERGED = 1e-4  # the largest change of a coefficient in the last iteration; curves of interest fall by 0.1 and more
 TASTE_ITERATIONS = 3  # of the estimate of the variance of tastes, which hardly changes after the second one
 MAX_STEP = 1.0  # of a coefficient in one iteration, so that Fisher scoring does not overshoot
-MIN_RELATIVE = 1e-3  # the least level or variance of an arm, relative to those of all arms
+MIN_RELATIVE = 1e-3  # the least level or variance of an arm, relative to those of all arms: an arm may have no click at all
 MIN_VARIANCE = 1e-6  # of an arm, relative to the square of a typical reward: changes of 0.1 % are no wear of interest
 FLAT_PRECISION = 1e-6  # the precision of a level before any reward, so that an empty unit has a level too
-MAX_LOG_MEAN = 50.0  # so that the mean is a finite number
+MAX_LOG_MEAN = 50.0  # exp(50) is 5e21: far above every mean in terms of a typical reward, and its square is a finite number
 
 PULL_STEPS = slice(1, PULL_BINS)  # of the curve over pulls, among the coefficients of an arm; the first is its level
 TIME_STEPS = slice(PULL_BINS, PULL_BINS + TIME_BINS - 1)
@@ -100,7 +105,7 @@ class WearModel:
         x = centre
         for _ in range(MAX_ITERATIONS):
             _, slope, weight = self._derivatives(x)
-            uphill = _gathered(slope) / self.spread - precision * (x - centre)
+            uphill = _sums_by_coefficient(slope) / self.spread - precision * (x - centre)
             step = np.linalg.solve(_information(weight) / self.spread + np.diag(precision), uphill)
             largest = float(np.abs(step).max())
             x = x + (step * min(1.0, MAX_STEP / max(largest, MAX_STEP)) if self.multiplicative else step)
@@ -117,12 +122,12 @@ class WearModel:
     ) -> tuple[float, Floats, Floats]:
         """Return the variance of the tastes of units, and the information and the linear part that they leave.
 
-        The variance is estimated from what is left of the rows of each arm in each unit, given the curves, and
-        the curves given the variance, in turn.
+        Two estimates take turns: the variance from what the curves leave unexplained of each arm in each unit, and the curves
+        given the variance.
         """
-        plain, gathered = _information(weight), _gathered(slope)
+        plain, gathered = _information(weight), _sums_by_coefficient(slope)
         weights, left = weight.sum(axis=(2, 3)), slope.sum(axis=(2, 3))  # [unit, arm]
-        parts = _parts(weight)  # [unit and arm, coefficient]
+        parts = _weights_by_pair(weight)  # [unit and arm, coefficient]
         met = int((weights > 0).sum())
         share = met / max(met - self.n_units - self.n_arms, 1)  # each unit and each arm has a level, which takes up some of it
         variance, mode = 0.0, x
@@ -158,8 +163,9 @@ class WearModel:
     def _dispersion(self, mean: Floats) -> tuple[float, float]:
         """Return the variance of rewards, relative to that of the model, and the heterogeneity of the units.
 
-        The variance is that of single rewards, or that of the change of an arm in a unit from the first half of time to the
-        second one, if it is larger: then the curves do not explain all that the rewards have in common.
+        The variance is that of single rewards. The change of an arm in a unit from the first half of time to the second one
+        may vary more than single rewards explain: then the curves miss something that the rewards have in common, and the
+        variance is raised to that of the changes.
         """
         variance = self._variance(mean)
         single = float((self._squared_errors(mean) / variance).sum() / self.cells.rows.sum())
@@ -188,14 +194,14 @@ def _heterogeneity(residual: Floats, noise: Floats) -> float:
     return (math.cbrt(ratio) - (1 - spread)) / math.sqrt(spread)
 
 
-def _gathered(cells: Floats) -> Floats:
-    """Return the sum over the cells that each coefficient has a part in."""
+def _sums_by_coefficient(cells: Floats) -> Floats:
+    """Return the sum over the cells whose predictor contains each coefficient."""
     arms = np.concatenate([cells.sum(axis=(0, 3)), cells.sum(axis=(0, 2))], axis=1) @ DESIGN
     return np.concatenate([cells.sum(axis=(1, 2, 3))[1:], arms.ravel()])
 
 
-def _parts(weight: Floats) -> Floats:
-    """Return the part of each coefficient in the weight of each unit and arm: [unit and arm, coefficient]."""
+def _weights_by_pair(weight: Floats) -> Floats:
+    """Return [unit and arm, coefficient]: the weight of those cells of the pair whose predictor contains the coefficient."""
     n_units, n_arms = weight.shape[:2]
     found = np.zeros((n_units, n_arms, n_units - 1 + n_arms * COEFFICIENTS))
     units, arms = np.arange(1, n_units), np.arange(n_arms)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from html import escape
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.curve_styles import COLOURS
@@ -24,14 +24,47 @@ SYMBOLS = {
 }
 
 
-def rounded(values: Iterable[float]) -> list[float | int | None]:
+Numbers = list[float | int | None]
+
+
+class CurveData(TypedDict):
+    """A curve: its label and its x, as places in the lists of the figure, and its values."""
+
+    label: int
+    x: int
+    y: Numbers
+    low: NotRequired[Numbers]
+    high: NotRequired[Numbers]
+    points: NotRequired[bool]
+
+
+class PanelData(TypedDict):
+    """The axes of a panel, and its curves."""
+
+    x_label: str
+    y_label: str
+    x_log: bool
+    y_log: bool
+    y_max: float | None
+    curves: list[CurveData]
+
+
+class ChartData(TypedDict):
+    """A figure as `charts.js` reads it."""
+
+    labels: list[dict[str, str | int]]  # the text of each, and how its curves look
+    xs: list[Numbers]
+    panels: list[PanelData]
+
+
+def rounded(values: Iterable[float]) -> Numbers:
     """Return numbers rounded to six digits, in the form that is shortest in JSON; None if not finite.
 
     Example:
         >>> rounded([1000.0, 0.12345678, float("nan")])
         [1000, 0.123457, None]
     """
-    written: list[float | int | None] = []
+    written: Numbers = []
     for value in map(float, values):
         if not math.isfinite(value):
             written.append(None)
@@ -41,7 +74,7 @@ def rounded(values: Iterable[float]) -> list[float | int | None]:
     return written
 
 
-def chart_data(figure: Figure) -> dict[str, Any]:
+def chart_data(figure: Figure) -> ChartData:
     """Return the data with which the script draws a figure. Curves over the same x share it, to save space.
 
     Example:
@@ -52,7 +85,7 @@ def chart_data(figure: Figure) -> dict[str, Any]:
     """
     places = {label: k for k, label in enumerate(figure.labels)}
     xs: dict[bytes, int] = {}
-    values: list[list[float | int | None]] = []
+    values: list[Numbers] = []
 
     def place(x: Floats | Ints) -> int:
         key = x.astype(float).tobytes()
@@ -61,13 +94,15 @@ def chart_data(figure: Figure) -> dict[str, Any]:
             values.append(rounded(x))
         return xs[key]
 
-    def curve_data(curve: Curve) -> dict[str, Any]:
-        data: dict[str, Any] = {"label": places[curve.label], "x": place(curve.x), "y": rounded(curve.y)}
+    def curve_data(curve: Curve) -> CurveData:
+        data: CurveData = {"label": places[curve.label], "x": place(curve.x), "y": rounded(curve.y)}
         if curve.low is not None and curve.high is not None:
-            data |= {"low": rounded(curve.low), "high": rounded(curve.high)}
-        return {**data, "points": True} if curve.points else data
+            data["low"], data["high"] = rounded(curve.low), rounded(curve.high)
+        if curve.points:
+            data["points"] = True
+        return data
 
-    panels = [
+    panels: list[PanelData] = [
         {
             "x_label": panel.x_label,
             "y_label": panel.y_label,
@@ -78,7 +113,7 @@ def chart_data(figure: Figure) -> dict[str, Any]:
         }
         for panel in figure.panels
     ]
-    labels = [
+    labels: list[dict[str, str | int]] = [
         {"text": label, "colour": k % len(COLOURS), "dash": _dash(k), "symbol": SYMBOLS[curve_style(k).marker][0]}
         for label, k in style_numbers(figure).items()
     ]
@@ -88,7 +123,7 @@ def chart_data(figure: Figure) -> dict[str, Any]:
 def _dash(k: int) -> str:
     """Return the dashes of the k-th style in pixels; `solid` for none."""
     style = curve_style(k).style
-    return "solid" if style == "-" else ",".join(f"{LINE_WIDTH * length:g}px" for length in style[1])
+    return "solid" if isinstance(style, str) else ",".join(f"{LINE_WIDTH * length:g}px" for length in style[1])
 
 
 def dash_lengths(k: int) -> str:

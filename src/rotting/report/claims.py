@@ -206,7 +206,7 @@ ROUNDING = 1e-12  # relative width below which an interval has none but rounding
 
 
 def _factor(mean: float, end: float, bound: float) -> float:
-    """Return the distance of the bound from the mean over that of the interval's end; infinite if the end is the mean.
+    """Return how many times as far from the mean as the interval's end the bound is; infinite if the end is the mean.
 
     Example:
         >>> _factor(4.0, 2.0, 1.0), _factor(4.0, 3.0, -2.0), _factor(4.0, 4.0, 1.0)
@@ -246,7 +246,9 @@ def standing(claims: Sequence[Claim]) -> frozenset[str]:
 
 
 def _decimals(mean: float, half: float) -> int:
-    """Return the decimals with which half the interval's width is 5 to 50 units of the last; four digits without a width.
+    """Return how many decimals to write.
+
+    Half the width of the interval is then 5 to 50 units of the last decimal. Without a width, four digits are written.
 
     Example:
         >>> _decimals(2.7, 0.09), _decimals(270.8, 22.0), _decimals(0.0161, 0.0009), _decimals(1.66, 0.0)

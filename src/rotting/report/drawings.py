@@ -74,7 +74,7 @@ def x_axis(panel: Panel) -> Axis:
 
 
 def y_axis(panel: Panel) -> Axis:
-    """Return an axis that shows all curves and intervals of a panel, or those below its `y_max`; from 0, if it is near."""
+    """Return an axis that shows all curves and intervals of a panel, or those below `y_max`. It begins at 0 if 0 is near."""
     lines = [curve.y for curve in panel.curves]
     ends = [end for curve in panel.curves for end in (curve.low, curve.high) if end is not None]
     axis = _axis(lines if panel.y_log else [*lines, *ends], panel.y_log, 0.05)

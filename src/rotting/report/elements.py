@@ -153,7 +153,7 @@ def _class(**has: bool) -> str:
 
 
 def _kinds(table: FormattedTable, k: int) -> dict[str, bool]:
-    """Return the classes of the cells in column k. The style sheet aligns the first column to the left, and others that ask."""
+    """Return the classes of the cells in column k. The style sheet aligns the first column to the left without a class."""
     return {"paper": PAPER in table.columns[k].head, "left": 0 < k < table.left}
 
 
@@ -168,8 +168,14 @@ def _cell(table: FormattedTable, k: int, row: Mapping[str, object]) -> str:
 # --- How a page was made -------------------------------------------------------------------------------------
 
 
-def date_text(about: About) -> str:
-    """Return when a page was made, in words."""
+def made_line(about: About, *more: str) -> str:
+    """Return the line below the title: when a page was made, more facts, how long it took, and the seed."""
+    when = f'<time datetime="{about.date.isoformat()}">{escape(_date_text(about))}</time>'
+    facts = [f"made on {when}", *more, duration_text(about.seconds), f"seed {about.seed}"]
+    return f'<p class="meta">{" · ".join(facts)}</p>'
+
+
+def _date_text(about: About) -> str:
     return f"{day_text(about.date)}, {about.date:%H:%M} {about.date:%Z}".strip()
 
 
@@ -192,7 +198,7 @@ def colophon(about: About, more: Mapping[str, str], text: str) -> str:
         **about.versions,
         **{name.capitalize(): value for name, value in about.machine.items()},
         "Seed": str(about.seed),
-        "Made on": date_text(about),
+        "Made on": _date_text(about),
         "Time it took": duration_text(about.seconds),
         **more,
     }

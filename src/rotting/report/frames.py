@@ -3,7 +3,7 @@
 import io
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -54,14 +54,14 @@ def frame(rows: Sequence[Mapping[str, object]]) -> "pl.DataFrame":
     return pl.DataFrame({name: pl.Series(name, *_typed(name, values)) for name, values in columns.items()})
 
 
-def _typed(name: str, values: list[Any]) -> tuple[list[Any], Any]:
+def _typed(name: str, values: list[object]) -> "tuple[list[object], type[pl.DataType]]":
     """Return values of one type, and the Polars type; whole numbers among floats become floats."""
     import polars as pl  # noqa: PLC0415 - an extra
 
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:
-        return [None if value is None else float(value) for value in values], pl.Float64
-    types: dict[frozenset[type], Any] = {
+        return [float(value) if isinstance(value, int) else value for value in values], pl.Float64
+    types: dict[frozenset[type], type[pl.DataType]] = {
         frozenset(): pl.Null,
         frozenset([bool]): pl.Boolean,
         frozenset([int]): pl.Int64,

@@ -50,7 +50,7 @@ class Section:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def settings_text(settings: Mapping[str, Any]) -> str:
+def settings_text(settings: Mapping[str, object]) -> str:
     """Return settings as JSON for people: a list of numbers or words is one line.
 
     Example:
@@ -63,7 +63,7 @@ def settings_text(settings: Mapping[str, Any]) -> str:
     return _written(settings, "")
 
 
-def _written(value: Any, indent: str) -> str:
+def _written(value: object, indent: str) -> str:
     inner = indent + "  "
     if isinstance(value, Mapping) and value:
         lines = [f"{inner}{_json(name)}: {_written(each, inner)}" for name, each in value.items()]
@@ -73,5 +73,5 @@ def _written(value: Any, indent: str) -> str:
     return _json(value)
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, allow_nan=False, ensure_ascii=False)

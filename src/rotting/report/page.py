@@ -14,10 +14,9 @@ from rotting.report.elements import (
     TABLE_KINDS,
     breakable,
     colophon,
-    date_text,
-    duration_text,
     figure_element,
     file_links,
+    made_line,
     notes,
     paragraphs,
     small,
@@ -96,10 +95,9 @@ def _places(sections: Sequence[Section]) -> str:
 
 
 def _header(sections: Sequence[Section], about: About) -> str:
-    when = f'<time datetime="{about.date.isoformat()}">{escape(date_text(about))}</time>'
-    line = f"made on {when} · {plural(len(sections), 'experiment')} · {duration_text(about.seconds)} · seed {about.seed}"
+    line = made_line(about, plural(len(sections), "experiment"))
     games = notes([about.games_text]) if about.kept else paragraphs([about.games_text])
-    words = f'<h1>{escape(about.title)}</h1><p class="meta">{line}</p>{paragraphs(about.paragraphs)}{games}'
+    words = f"<h1>{escape(about.title)}</h1>{line}{paragraphs(about.paragraphs)}{games}"
     return f"<header>{words}{_opening(sections, about)}</header>"
 
 

@@ -8,16 +8,7 @@ from html import escape
 
 from rotting.report.about import About
 from rotting.report.document import document
-from rotting.report.elements import (
-    MADE,
-    colophon,
-    date_text,
-    drawn_figure,
-    duration_text,
-    notes,
-    paragraphs,
-    table_element,
-)
+from rotting.report.elements import MADE, colophon, drawn_figure, made_line, notes, paragraphs, table_element
 from rotting.report.model import Section
 
 
@@ -36,10 +27,8 @@ def plain_page(sections: Sequence[Section], about: About, facts: Mapping[str, st
 
 
 def _header(about: About) -> str:
-    when = f'<time datetime="{about.date.isoformat()}">{escape(date_text(about))}</time>'
-    line = f"made on {when} · {duration_text(about.seconds)} · seed {about.seed}"
     headline = f'<div class="headline">{paragraphs(about.paragraphs)}</div>'
-    return f'<header><h1>{escape(about.title)}</h1><p class="meta">{line}</p>{headline}</header>'
+    return f"<header><h1>{escape(about.title)}</h1>{made_line(about)}{headline}</header>"
 
 
 def _section(section: Section) -> str:

@@ -2,11 +2,11 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from rotting.common.machine import machine_line
 from rotting.common.statistics import GROUPS, Interval, NoInterval
@@ -17,6 +17,41 @@ from rotting.report.model import Section
 
 FORMAT = "rotting-verdicts"
 FORMAT_VERSION = 1
+
+
+class ClaimData(TypedDict):
+    """A claim in a file of verdicts. Infinite measurements are strings that `float` reads; infinite thresholds are None."""
+
+    verdict: str
+    measured: float | str | None
+    measured_low: float | str | None
+    measured_high: float | str | None
+    claimed_low: float | None
+    claimed_high: float | None
+    samples: NotRequired[int]  # files of older versions lack it
+    quantity: str
+    reason: str
+    synthetic: bool
+
+
+class ExperimentData(TypedDict):
+    """The claims of an experiment in a file of verdicts, and how they were measured."""
+
+    size: str
+    date: str
+    commit: str
+    machine: str
+    versions: dict[str, str]
+    kept_games: int
+    claims: dict[str, ClaimData]
+
+
+class VerdictData(TypedDict):
+    """A file of verdicts."""
+
+    format: str
+    version: int
+    experiments: dict[str, ExperimentData]
 
 
 @dataclass(frozen=True)
@@ -48,27 +83,24 @@ def _compared(claim: Claim) -> tuple[object, ...]:
 
 def to_json(sections: Sequence[Section], about: About) -> str:
     """Return the verdicts of a report with their measurements, as JSON for `read`."""
-    made = {
-        "date": about.date.date().isoformat(),
-        "commit": "",
-        "machine": machine_line(about.machine),
-        "versions": dict(about.versions),
-        "kept_games": sum(about.kept.values()),
-    }
-    experiments = {
+    experiments: dict[str, ExperimentData] = {
         section.id: {
             "size": section.settings.get("size", ""),
-            **made,
+            "date": about.date.date().isoformat(),
+            "commit": "",
+            "machine": machine_line(about.machine),
+            "versions": dict(about.versions),
+            "kept_games": sum(about.kept.values()),
             "claims": {claim.id: _claim_data(claim) for claim in section.findings.claims},
         }
         for section in sections
         if section.findings.claims
     }
-    data = {"format": FORMAT, "version": FORMAT_VERSION, "experiments": experiments}
+    data: VerdictData = {"format": FORMAT, "version": FORMAT_VERSION, "experiments": experiments}
     return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _claim_data(claim: Claim) -> dict[str, Any]:
+def _claim_data(claim: Claim) -> ClaimData:
     mean, low, high = map(_json_number, claim.estimate)
     return {
         "verdict": claim.verdict.value,
@@ -91,15 +123,17 @@ def _json_number(value: float | None) -> float | str | None:
     return value if math.isfinite(value) else str(value)
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path: Path) -> VerdictData:
     """Return the data of a file of verdicts; refuse other files."""
-    data = json.loads(path.read_text("utf-8"))
-    if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (FORMAT, FORMAT_VERSION):
+    loaded = json.loads(path.read_text("utf-8"))
+    found = (loaded.get("format"), loaded.get("version")) if isinstance(loaded, dict) else ()
+    if found != (FORMAT, FORMAT_VERSION):
         raise InvalidValueError("path", f"be a file of verdicts, '{FORMAT}' of version {FORMAT_VERSION}", path)
+    data: VerdictData = loaded
     return data
 
 
-def kept_claims(data: Mapping[str, Any]) -> dict[str, KeptClaim]:
+def kept_claims(data: VerdictData) -> dict[str, KeptClaim]:
     """Return the claims in the data of a file of verdicts, by their ids."""
     experiments = {name: each for each in data["experiments"].values() for name in each["claims"]}
     claims = {name: _claim(name, each["claims"][name]) for name, each in experiments.items()}
@@ -116,9 +150,9 @@ def kept_claims(data: Mapping[str, Any]) -> dict[str, KeptClaim]:
     }
 
 
-def _claim(name: str, data: Mapping[str, Any]) -> Claim:
-    keys = ("measured", "measured_low", "measured_high")
-    mean, low, high = (None if data[key] is None else float(data[key]) for key in keys)
+def _claim(name: str, data: ClaimData) -> Claim:
+    ends = data["measured"], data["measured_low"], data["measured_high"]
+    mean, low, high = (None if end is None else float(end) for end in ends)
     mean = math.nan if mean is None else mean
     claim = Claim(
         id=name,
@@ -130,7 +164,7 @@ def _claim(name: str, data: Mapping[str, Any]) -> Claim:
         high=math.inf if data["claimed_high"] is None else data["claimed_high"],
         synthetic=data["synthetic"],
         not_comparable=data["reason"] if data["verdict"] == Verdict.NOT_COMPARABLE else "",
-        samples=data.get("samples", GROUPS),  # files of older versions lack it
+        samples=data.get("samples", GROUPS),
     )
     if claim.verdict != data["verdict"]:
         raise InvalidValueError(f"verdict of {name!r}", f"be that of its numbers, '{claim.verdict}'", data["verdict"])

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import Rule
 from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.tables import FormattedTable, number_format, value_column
+from rotting.display.tables import FormattedTable, Row, number_format, value_column
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy
 from rotting.problems import Abrupt, Constant, Problem, Rested, Restless
@@ -120,7 +119,7 @@ class Unlearnable:
 
     def table(self) -> FormattedTable:
         """Return the mean regrets; the rows have the keys `policy`, `falls`, `stays`, `worst` and `floor`."""
-        rows: list[dict[str, Any]] = [
+        rows: list[Row] = [
             {
                 "policy": label,
                 "falls": float(falls),

@@ -11,7 +11,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.html_parts import Line, block, drawing
 from rotting.common.rules import positive_int
 from rotting.common.short_numbers import plural
-from rotting.display.tables import Column, FormattedTable, value_column
+from rotting.display.tables import Column, FormattedTable, Row, value_column
 from rotting.errors import InvalidValueError
 from rotting.policy import Policy, labels_of
 from rotting.problems.problem import Problem
@@ -48,7 +48,7 @@ class Theorem:
     setting: str
     bound: Callable[[Policy, int, Any], float]
     shown: Callable[[Any], str]
-    arms: Callable[[Policy, Any], dict[str, list[Any]] | None] = lambda policy, of: None
+    arms: Callable[[Policy, Any], Mapping[str, Sequence[float | None]] | None] = lambda policy, of: None
 
     @property
     def title(self) -> str:
@@ -64,7 +64,7 @@ def _title(name: str, reference: str) -> str:
     return f"{name}, {reference.partition(' (')[0]}"
 
 
-def _overpulls(policy: Policy, of: RestedConstants) -> dict[str, list[Any]]:
+def _overpulls(policy: Policy, of: RestedConstants) -> Mapping[str, Sequence[float | None]]:
     gaps = [gap if math.isfinite(gap) else None for gap in of.pseudo_gaps(policy)]
     return {"overpulls": of.overpulls(policy), "pseudo_gaps": gaps}
 
@@ -171,7 +171,7 @@ class Bounds(tuple[Bound, ...]):
         made.why_not = dict(why_not)
         return made
 
-    def __getnewargs__(self) -> tuple[Any, ...]:  # of copies and pickles
+    def __getnewargs__(self) -> tuple[tuple[Bound, ...], dict[str, str]]:  # of copies and pickles
         return tuple(self), self.why_not
 
     def __repr__(self) -> str:
@@ -256,7 +256,7 @@ def applicable(problem: Problem, policy: Policy | None = None, horizon: int | No
         alpha must be in [5, inf) for RAW-UCB in Propositions 6 and 7 (rested), got 4.0
     """
     known = constants(problem, horizon)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for theorem in THEOREMS:
         why = _why_not(theorem, known) if policy is None else _why_not_for(theorem, known, problem, policy)
         applies = why is None
@@ -357,7 +357,7 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
     known = constants(problem, horizon)
     # Noise without a scale has no theorem; without noise the theorems hold for every sigma.
     sigma, most = known.sigma or 1.0, known.largest_regret()
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for theorem in THEOREMS:
         chosen = theoretical_policies(theorem.setting, sigma) if policies is None else policies
         heads = [theory.title for theory in THEORIES.values()] if policies is None else labels_of(chosen)
@@ -376,8 +376,8 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
             }
         )
 
-    def cell(head: str) -> Callable[[dict[str, Any]], str]:
-        def write(row: dict[str, Any]) -> str:
+    def cell(head: str) -> Callable[[Row], str]:
+        def write(row: Row) -> str:
             value = row["bounds"][head]
             return NONE if value is None else f"{value:,.1f}{VACUOUS * is_vacuous(value, most)}"
 
@@ -433,7 +433,7 @@ def _describe(problem: Problem, known: Constants) -> list[str]:
     return lines
 
 
-def _describe_policies(rows: Sequence[dict[str, Any]], known: Constants, default: bool) -> list[str]:
+def _describe_policies(rows: Sequence[Row], known: Constants, default: bool) -> list[str]:
     """Return the lines about the policies of the table: their tuning, their constants, and why a bound does not hold."""
     lines = []
     if default:
