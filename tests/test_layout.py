@@ -55,6 +55,7 @@ TESTED_WITH = {
     "service/workers.py": "service/test_bandits.py",
     "store/bandit_table.py": "store/test_sqlite.py",
     "store/database.py": "store/test_sqlite.py",
+    "store/descriptions.py": "store/test_host.py",
     "store/event_appender.py": "store/test_sqlite.py",
     "store/event_reader.py": "store/test_sqlite.py",
     "store/hosted.py": "store/test_host.py",

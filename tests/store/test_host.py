@@ -18,6 +18,7 @@ from rotting.errors import (
     StoreLockedError,
 )
 from rotting.live.saved_state import StateParts
+from rotting.store.descriptions import is_made_with
 from rotting.store.host import Host
 from rotting.store.hosted import Hosted
 from rotting.store.protocol import StoredEvent
@@ -27,8 +28,8 @@ from tests.helpers.stores import KINDS, checked, newest_snapshot, place
 ARMS = ["a", "b", "c"]
 
 
-def made(host: Host, name: str = "songs", **options: int) -> Hosted:
-    return host.adopt(host.make(name, rotting.UCB1(), ARMS, **options))
+def made(host: Host, name: str = "songs", seed: int = 0) -> Hosted:
+    return host.adopt(host.make(name, rotting.UCB1(), ARMS, seed=seed))
 
 
 def play(host: Host, hosted: Hosted, rounds: int) -> list[object]:
@@ -111,7 +112,7 @@ def test_nothing_in_memory_is_ahead_of_the_store_after_a_failed_write(tmp_path: 
     host.recover()
     host.resume_writing()
     assert host.trouble is None
-    assert "new" not in host.metas
+    assert "new" not in host.descriptions
     for stale in (new, loaded_before):
         with pytest.raises(StoreFailedError, match="try again"):
             host.adopt(stale)
@@ -141,7 +142,7 @@ def test_nothing_of_the_next_batch_survives_a_failed_write(tmp_path: Path) -> No
 
     def check() -> None:
         assert host.take().is_empty
-        assert sorted(host.metas) == ["more", "songs"]
+        assert sorted(host.descriptions) == ["more", "songs"]
         assert host.note("songs", "key:a") is None
         assert not host.is_archived("more")
 
@@ -171,10 +172,10 @@ def test_events_on_the_disk_count_although_the_write_failed(tmp_path: Path) -> N
     batch = host.take()
     host.write(batch)
     host.fail(StoreFailedError("could not be synced"))  # after all of it was written
-    assert (list(host.metas), host.live) == (["songs"], {})
+    assert (list(host.descriptions), host.live) == (["songs"], {})
     host.recover()
     host.resume_writing()
-    assert list(host.metas) == ["songs"]
+    assert list(host.descriptions) == ["songs"]
     back = host.adopt(host.load("songs"))
     assert back.bandit.rounds == 2
     play(host, back, 1)
@@ -360,10 +361,11 @@ def test_other_bandits_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     host = Host(tmp_path / "songs.rot")
     made(host, seed=3)
     options = {"seed": 3, "pending": "shrink", "max_pending": 10_000}
-    assert host.is_same("songs", rotting.UCB1(), list(ARMS), options)
-    assert not host.is_same("songs", rotting.UCB1(sigma=2.0), list(ARMS), options)
-    assert not host.is_same("songs", rotting.UCB1(), ["a"], options)
-    assert not host.is_same("songs", rotting.UCB1(), list(ARMS), {**options, "seed": 4})
+    description = host.descriptions["songs"]
+    assert is_made_with(description, rotting.UCB1(), list(ARMS), options)
+    assert not is_made_with(description, rotting.UCB1(sigma=2.0), list(ARMS), options)
+    assert not is_made_with(description, rotting.UCB1(), ["a"], options)
+    assert not is_made_with(description, rotting.UCB1(), list(ARMS), {**options, "seed": 4})
     with pytest.raises(InvalidValueError, match="^bandit must be"):
         host.make("", rotting.UCB1(), ARMS)
     with pytest.raises(InvalidTypeError, match="^policy must be"):
@@ -572,12 +574,12 @@ def test_descriptions_are_those_of_the_store_and_of_new_bandits(tmp_path: Path) 
     made(host)
     write(host)
     made(host, "films", seed=3)
-    assert (list(host.metas), len(host.metas)) == (["songs", "films"], 2)
-    assert (host.metas["songs"]["seed"], host.metas["films"]["seed"]) == (0, 3)
-    assert "radio" not in host.metas
+    assert (list(host.descriptions), len(host.descriptions)) == (["songs", "films"], 2)
+    assert (host.descriptions["songs"]["seed"], host.descriptions["films"]["seed"]) == (0, 3)
+    assert "radio" not in host.descriptions
     with pytest.raises(KeyError):
-        host.metas["radio"]
+        host.descriptions["radio"]
     host.fail(StoreFullError("cannot grow"))
-    assert list(host.metas) == ["songs"]
+    assert list(host.descriptions) == ["songs"]
     with pytest.raises(StoreFullError):
         host.close()

@@ -6,7 +6,7 @@ the bandits of `rotting.store` with a log of the events.
 
 import sys
 from collections.abc import Hashable, Iterable
-from typing import Generic, Literal, NamedTuple, NoReturn
+from typing import Generic, Literal, NamedTuple, NoReturn, TypedDict
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class RewardWindow(NamedTuple):
     missing: float | None  # None: the decision does not count
 
     @classmethod
-    def checked(cls, policy: Policy, reward_window: Duration | None, missing: float | None) -> "RewardWindow | None":
+    def checked(cls, policy: Policy, reward_window: object, missing: object) -> "RewardWindow | None":
         """Return the reward window of these arguments of `Bandit`; None if there is none."""
         if reward_window is None:
             if missing != 0.0:
@@ -59,6 +59,17 @@ class RewardWindow(NamedTuple):
             return None
         value = None if missing is None else RewardRule(policy).check(missing, "missing")
         return cls(seconds_in("reward_window", reward_window), value)
+
+
+class BanditOptions(TypedDict, total=False):
+    """The arguments of `Bandit` that have a default and are saved with the bandit."""
+
+    seed: int
+    pending: PendingMode
+    max_pending: int
+    reward_window: Duration | None
+    missing: float | None
+    probe: float | None
 
 
 class Redecision(NamedTuple):

@@ -64,7 +64,7 @@ class Bandits:
 
     def check_known(self, name: str) -> None:
         """Refuse the name of a bandit that does not exist."""
-        if name not in self.host.metas:
+        if name not in self.host.descriptions:
             raise broken_rule("not-found", "bandit", "exist", name)
 
     async def get(self, name: str) -> Hosted:

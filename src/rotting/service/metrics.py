@@ -152,7 +152,7 @@ class Metrics:
         families["rotting_all_decisions_total"].append(f"rotting_all_decisions_total {float(self._decisions)}\n")
         for outcome, count in self._rewards.items():
             families["rotting_all_rewards_total"].append(f'rotting_all_rewards_total{{outcome="{outcome}"}} {float(count)}\n')
-        families["rotting_bandits"].append(f"rotting_bandits {float(len(self._host.metas))}\n")
+        families["rotting_bandits"].append(f"rotting_bandits {float(len(self._host.descriptions))}\n")
         families["rotting_bandits_loaded"].append(f"rotting_bandits_loaded {float(len(self._host.live))}\n")
         for status, count in sorted(self.responses.items()):
             families["rotting_responses_total"].append(f'rotting_responses_total{{status="{status}"}} {float(count)}\n')

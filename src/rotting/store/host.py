@@ -12,20 +12,19 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Hashable, Iterable
 from contextlib import AbstractContextManager, suppress
 from itertools import islice
 from os import PathLike
-from typing import Any
+from typing import Any, Unpack
 
 from rotting.common.rules import positive_int
 from rotting.engines.tiers import CompileMode
 from rotting.errors import RottingError, StoreError, StoreFailedError, StoreFullError
-from rotting.live.arms import restore_arm
-from rotting.live.bandit_state import BanditState, RewardWindow
+from rotting.live.bandit_state import BanditOptions, BanditState
 from rotting.live.saved_state import StateParts
 from rotting.policy import Policy
-from rotting.registry import from_json as policy_from_json
+from rotting.store.descriptions import Descriptions, describe
 from rotting.store.event_reader import Contents
 from rotting.store.files import resolve
 from rotting.store.hosted import Batch, Hosted
@@ -33,8 +32,8 @@ from rotting.store.name_filter import NameFilter
 from rotting.store.open_files import OpenFile
 from rotting.store.protocol import Durability, Payload
 from rotting.store.reader_pool import ReaderPool
-from rotting.store.records import check_bandit, check_name, decode
-from rotting.store.restoring import Resumed, describe, resume, snapshot_is_due, with_current_words
+from rotting.store.records import check_bandit, check_name
+from rotting.store.restoring import Resumed, resume, snapshot_is_due
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.writers import Writer, last_writer
 
@@ -49,44 +48,11 @@ _IDLE_SECONDS = 5.0  # a bandit that was used more recently is not unloaded: a r
 _FEW_EVENTS = 100  # replaying fewer takes less time than saving and reading a snapshot
 
 
-class Descriptions(MutableMapping[str, Payload]):
-    """The description of each bandit, by name.
-
-    Args:
-        written: the descriptions in the store as JSON, which takes little memory; they are decoded when they are read. The
-            writer may add some at any time, in another thread.
-    """
-
-    def __init__(self, written: Mapping[str, bytes]) -> None:
-        self._written = written
-        self.unwritten: dict[str, Payload] = {}
-        """The bandits that the store does not have yet."""
-
-    def __getitem__(self, name: str) -> Payload:
-        found = self.unwritten.get(name)
-        return with_current_words(decode(self._written[name])) if found is None else found
-
-    def __setitem__(self, name: str, meta: Payload) -> None:
-        self.unwritten[name] = meta
-
-    def __delitem__(self, name: str) -> None:
-        del self.unwritten[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.unwritten or name in self._written
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*self._written, *self.unwritten]))
-
-    def __len__(self) -> int:
-        return len(self._written) + sum(name not in self._written for name in self.unwritten)
-
-
 class Host:
     """The bandits of a store, of which this process is the writer.
 
     All methods but `load`, `learn_notes`, `make`, `read`, `reader`, `write`, `save_snapshot`, `check_file` and `recover` must
-    be called from one thread. `note`, `is_archived` and `is_same` only read, and may be called from any thread, too.
+    be called from one thread. `note` and `is_archived` only read, and may be called from any thread, too.
 
     Args:
         path: the file.
@@ -130,7 +96,7 @@ class Host:
             raise
         self._readers = ReaderPool(path, self._store)
         self._note_reader = self._readers.new_reader()  # kept open, so that the event loop does not wait for a new one
-        self.metas = Descriptions(self._store.encoded_bandits)
+        self.descriptions = Descriptions(self._store.encoded_bandits)
         """The description of each bandit, by name; also of bandits that are not written yet."""
         self.live: OrderedDict[str, Hosted] = OrderedDict()
         """The bandits in memory, by name; the one that was used last comes last."""
@@ -146,36 +112,36 @@ class Host:
 
     def load(self, name: str) -> Hosted:
         """Read a bandit from the store, which may take seconds; `adopt` then puts it to use."""
-        generation, meta = self.generation, self.metas[name]
+        generation, description = self.generation, self.descriptions[name]
         with self.reader() as reader:
-            resumed = resume(reader, name, meta, self.compile)
-            archived, writer = reader.note(name, ARCHIVED) is not None, last_writer(reader, name, meta)
+            resumed = resume(reader, name, description, self.compile)
+            archived, writer = reader.note(name, ARCHIVED) is not None, last_writer(reader, name, description)
         hosted = Hosted(name, resumed, generation, archived=archived, writer=writer)
         hosted.bandit.warm_up()
         return hosted
 
-    def make(self, name: str, policy: Policy, arms: Iterable[Hashable], seed: int = 0, **options: Any) -> Hosted:
+    def make(self, name: str, policy: Policy, arms: Iterable[Hashable], **options: Unpack[BanditOptions]) -> Hosted:
         """Make a new bandit, which may take seconds; `adopt` then adds it to the next batch."""
         generation = self.generation
-        state = BanditState.new(policy, arms, seed, **options, compile=self.compile)
-        meta = describe(state, seed)
-        hosted = Hosted(check_name(name), Resumed(state), generation, writer=Writer.of(policy), description=meta)
+        state = BanditState.new(policy, arms, **options, compile=self.compile)
+        description = describe(state, options.get("seed", 0))
+        hosted = Hosted(check_name(name), Resumed(state), generation, writer=Writer.of(policy), description=description)
         hosted.bandit.warm_up()
         return hosted
 
     def adopt(self, hosted: Hosted) -> Hosted:
         """Put a bandit to use and return it, or return the bandit of this name that is in use already."""
-        name, meta = hosted.name, hosted.description
+        name, description = hosted.name, hosted.description
         if name in self.live:
             return self.live[name]
-        if meta is not None and name in self.metas:
+        if description is not None and name in self.descriptions:
             raise StoreFailedError(f"got bandit {name!r} from another request meanwhile: try again", self._path)
         if hosted.generation != self.generation:
             raise StoreFailedError("was opened again while the bandit was loaded: try again", self._path)
-        if meta is not None:
+        if description is not None:
             self._check_trouble()
-            self.metas[name], hosted.description = meta, None
-            self._batch.bandits.append((name, meta))
+            self.descriptions.unwritten[name], hosted.description = description, None
+            self._batch.bandits.append((name, description))
         self.live[name] = hosted
         hosted.last_used = time.monotonic()
         return hosted
@@ -206,20 +172,12 @@ class Host:
 
     def unload(self, hosted: Hosted) -> None:
         """Remove a bandit from memory, unless it was used again, or has events that are not written. It is then refused."""
-        is_written = not hosted.events and hosted.last_number <= self._last_written and hosted.name not in self.metas.unwritten
+        is_written = not hosted.events and hosted.last_number <= self._last_written
+        is_written = is_written and hosted.name not in self.descriptions.unwritten
         is_idle = not hosted.is_saving and time.monotonic() - hosted.last_used >= _IDLE_SECONDS
         if is_written and is_idle and self.live.get(hosted.name) is hosted:
             del self.live[hosted.name]
             hosted.generation = -1  # of no host, so that it is refused
-
-    def is_same(self, name: str, policy: Policy, arms: list[Hashable], options: dict[str, Any]) -> bool:
-        """Return whether a bandit was made with these arguments."""
-        meta = self.metas[name]
-        same = policy == policy_from_json(meta["policy"]) and arms == [restore_arm(arm) for arm in meta["arms"]]
-        window = RewardWindow.checked(policy, options.get("reward_window"), options.get("missing", 0.0))
-        same = same and window == RewardWindow.checked(policy, meta.get("reward_window"), meta.get("missing", 0.0))
-        same = same and options.get("probe") == meta.get("probe")
-        return same and all(meta[key] == options[key] for key in ("seed", "pending", "max_pending") if key in options)
 
     def check_current(self, hosted: Hosted) -> None:
         """Raise a `StoreError` if a bandit was dropped: it must not be used any more."""
@@ -300,8 +258,8 @@ class Host:
         hosted = self.live.get(name)
         if hosted is not None and hosted.has_no_note(note):
             return None
-        check_bandit(name, self.metas)
-        if name in self.metas.unwritten:
+        check_bandit(name, self.descriptions)
+        if name in self.descriptions.unwritten:
             return None
         event = self._note_reader.note(name, note)
         return None if event is None else event.payload
@@ -314,8 +272,8 @@ class Host:
 
     def read(self, name: str, after: int, limit: int, max_bytes: int) -> Contents:
         """Return events of a bandit after a number, as they are in the file: at least one, and as many as fit `max_bytes`."""
-        check_bandit(name, self.metas)
-        if name in self.metas.unwritten:
+        check_bandit(name, self.descriptions)
+        if name in self.descriptions.unwritten:
             return Contents([], after, 0)
         with self.reader() as reader:
             return reader.contents(name, after, limit, max_bytes, checked=True)
@@ -340,7 +298,7 @@ class Host:
         """Forget what was kept until the batch was written; return the bandits whose snapshot is due (`save_snapshot`)."""
         self._last_written = batch.last
         for name, _ in batch.bandits:
-            self.metas.unwritten.pop(name, None)  # the store has it now
+            self.descriptions.unwritten.pop(name, None)  # the store has it now
         for name, payload in batch.events if self._notes else ():
             key = (name, payload.get("note", ""))
             if key in self._notes and self._notes[key].get("cancelled") == payload.get("cancelled"):  # not replaced since
@@ -375,7 +333,7 @@ class Host:
         self.generation += 1
         self.live.clear()
         self._notes.clear()
-        self.metas.unwritten.clear()
+        self.descriptions.unwritten.clear()
         self._readers.close()
 
     def recover(self) -> None:
@@ -397,7 +355,7 @@ class Host:
     def resume_writing(self) -> None:
         """End the trouble after `recover`. Everything is read anew, since a failed batch may have been written after all."""
         self._drop_all()
-        self.metas = Descriptions(self._store.encoded_bandits)
+        self.descriptions = Descriptions(self._store.encoded_bandits)
         self._last_written = self._store.last
         self._batch = Batch(self._last_written + 1)
         self.trouble = None

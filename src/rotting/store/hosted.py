@@ -60,7 +60,7 @@ class Hosted:
     ) -> None:
         self.name, self.generation, self.archived = name, generation, archived
         self.description = description
-        """The description of a new bandit, until it is in use; after that, see `Host.metas`."""
+        """The description of a new bandit, until it is in use; after that, see `Host.descriptions`."""
         self.state = state = resumed.state
         """For reading; changes are made through `bandit`."""
         self.events: list[Payload] = []

@@ -115,9 +115,9 @@ class SQLiteStore:
         """The description of each bandit as JSON, by name; a writer adds new bandits to it."""
         return self._bandits.encoded
 
-    def add_bandit(self, name: str, meta: Payload) -> None:
+    def add_bandit(self, name: str, description: Payload) -> None:
         """Add a bandit with its description."""
-        self.append((), [(name, meta)])
+        self.append((), [(name, description)])
 
     def append(self, events: Iterable[tuple[str, Payload]], bandits: Iterable[tuple[str, Payload]] = ()) -> int:
         """Add bandits and append events in one transaction, all of them or none; return the number of the last event.

@@ -72,7 +72,7 @@ def _digest(function: Any) -> str:
         return hashlib.sha256(repr((function.__code__.co_code, function.__code__.co_names)).encode()).hexdigest()
 
 
-def last_writer(store: Store, name: str, meta: Payload) -> Writer | None:
+def last_writer(store: Store, name: str, description: Payload) -> Writer | None:
     """Return the writer of the newest events of a bandit with this description, or None if the log does not say."""
     note = store.note(name, Writer.NOTE)
-    return Writer.from_json(meta if note is None else note.payload)
+    return Writer.from_json(description if note is None else note.payload)
