@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Any, Literal, Self, overload
+from typing import Literal, Self, overload
 
 from rotting.common.rules import nonnegative_int, positive_int
 from rotting.engines.tiers import CompileMode
@@ -116,7 +116,7 @@ class Bandit(ArmChanges[Arm]):
         return bandit
 
     @classmethod
-    def from_state(cls, state: Any, compile: CompileMode = "auto") -> "Bandit":
+    def from_state(cls, state: object, compile: CompileMode = "auto") -> "Bandit":
         """Return the bandit that `get_state` saved; it decides as the original would.
 
         Args:
@@ -132,7 +132,7 @@ class Bandit(ArmChanges[Arm]):
         """
         return Bandit.holding(Guard(restore(state, compile)))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[..., "Bandit"], tuple[object]]:
         return Bandit.from_state, (self.get_state(),)  # so that a copy, even in another process, is independent
 
     # --- Decisions ------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Generic
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.live.locks import Guard
 from rotting.live.preview import Preview
 from rotting.live.reward_rule import RewardRule
-from rotting.live.saved_state import StateParts
+from rotting.live.saved_state import SavedState, StateParts
 from rotting.live.shared_functions import is_library_kernel
 from rotting.policy import Policy
 
@@ -211,7 +211,7 @@ class BanditView(Generic[Arm]):
         trial.forget(int(slots[0]))
         trial.set_present(slots)
 
-    def get_state(self) -> dict[str, Any]:
+    def get_state(self) -> SavedState:
         """Return the policy, the arms, the statistics, the decisions and the randomness as JSON-able data, for `from_state`."""
         with self._guard.lock:
             parts = StateParts.of(self._state)

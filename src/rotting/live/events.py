@@ -89,7 +89,7 @@ def one_by_one(event: Event) -> list[Event]:
     return [{"event": "learned", "arm": arms[k], "reward": reward, "propensity": p} for k, reward, p in rows]
 
 
-def check_event(event: Any) -> tuple[str, Event]:
+def check_event(event: object) -> tuple[str, Event]:
     """Return the kind of an event and its other fields, or raise an error if it is not an event."""
     data = dict(event) if isinstance(event, dict) else {}
     kind = data.pop("event", None)

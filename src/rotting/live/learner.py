@@ -5,7 +5,7 @@ import functools
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,14 +15,16 @@ from rotting.engines.game import is_full, state_is_full
 from rotting.engines.kernel_errors import check_choice, check_reason
 from rotting.engines.tiers import CompileMode, Functions, resolve_mode
 from rotting.errors import InvalidTypeError
-from rotting.kernels.binding import bind, slot
+from rotting.kernels.binding import Bindings, KernelFunction, bind, slot
 from rotting.kernels.policy_slots import choose, explain, update
 from rotting.kernels.readable_errors import is_library_code
 from rotting.live import policy_state as states
 from rotting.live.admitted_arms import AdmittedArms
 from rotting.live.shared_functions import shared
 from rotting.parts.stack_pool import LARGE, longer, longer_with_reserve
-from rotting.policy import Policy, Reason
+from rotting.policy import Params, Policy, Reason
+
+T = TypeVar("T")
 
 FIRST_CAPACITY = 16  # rounds; most of the memory of an idle bandit is the state of its policy
 UNKNOWN = Reason(math.nan, math.nan, 0, math.nan)
@@ -32,34 +34,42 @@ SlotAndReason = tuple[int, float, float, int, float]
 """A slot, and its index, mean, window and width: compiled code makes a plain tuple in a tenth of the time of a `Reason`."""
 
 
-def choose_and_explain(p: Any, s: Any, t: int, key: int, arms: Ints) -> SlotAndReason:
+def choose_and_explain(p: Params, s: object, t: int, key: int, arms: Ints) -> SlotAndReason:
     """Choose an arm and explain it in one call: passing the state to compiled code takes as long as a choice."""
     arm = choose(p, s, t, key, arms)
     reason = explain(p, s, t, arms, arm)
     return int(arm), float(reason.value), float(reason.mean), int(reason.window), float(reason.width)
 
 
+class HasPropensity(Protocol):
+    """The state of a policy that divides rewards by the propensity of their decision."""
+
+    @property
+    def propensity(self) -> Floats:
+        """[K] the propensity of each arm."""
+
+
 @slot
-def set_propensity(s: Any, arm: int, propensity: float) -> None:
+def set_propensity(s: object, arm: int, propensity: float) -> None:
     """Slot: write the propensity of the decision whose reward is learned next into the state."""
     raise NotImplementedError
 
 
-def _ignore_propensity(s: Any, arm: int, propensity: float) -> None:
+def _ignore_propensity(s: object, arm: int, propensity: float) -> None:
     pass
 
 
-def _write_propensity(s: Any, arm: int, propensity: float) -> None:
+def _write_propensity(s: HasPropensity, arm: int, propensity: float) -> None:
     s.propensity[arm] = propensity
 
 
-def learn(p: Any, s: Any, t: int, arm: int, reward: float) -> bool:
+def learn(p: Params, s: object, t: int, arm: int, reward: float) -> bool:
     """Learn a reward; return True if the state has no room for it, in which case nothing is learned."""
     update(p, s, t, arm, reward)
     return is_full(s)
 
 
-def learn_all(p: Any, s: Any, first: int, rounds: Ints, slots: Ints, rewards: Floats, propensities: Floats) -> int:
+def learn_all(p: Params, s: object, first: int, rounds: Ints, slots: Ints, rewards: Floats, propensities: Floats) -> int:
     """Learn the rewards from position `first` on; return the position of the first one without room, or their number.
 
     If `propensities` is empty, those in the state are used.
@@ -76,14 +86,14 @@ def learn_all(p: Any, s: Any, first: int, rounds: Ints, slots: Ints, rewards: Fl
 class _Functions(Functions):
     """The functions of a policy, as a learner calls them: each compiled when it is first called, except for `learn`."""
 
-    choose: Callable[..., Any]
-    choose_and_explain: Callable[..., Any] | None
-    learn: Callable[..., Any]
-    learn_all: Callable[..., Any]
-    explain: Callable[..., Any] | None
-    propensities: Callable[..., Any] | None
-    admit: Callable[..., Any] | None
-    readmit: Callable[..., Any] | None
+    choose: Callable[..., int]
+    choose_and_explain: Callable[..., SlotAndReason] | None
+    learn: Callable[..., bool]
+    learn_all: Callable[..., int]
+    explain: Callable[..., Reason] | None
+    propensities: Callable[..., None] | None
+    admit: Callable[..., None] | None
+    readmit: Callable[..., None] | None
 
     def __init__(self, policy: Policy, mode: CompileMode) -> None:
         super().__init__(partial(_entries, policy), mode, at_once=("learn",))
@@ -94,7 +104,7 @@ class _Functions(Functions):
 
 
 @functools.cache
-def _enlarge_with_reserve(enlarge: Callable[..., Any]) -> Callable[..., Any]:
+def _enlarge_with_reserve(enlarge: KernelFunction) -> KernelFunction:
     """Return a policy's `enlarge` for interpreted code, which copies nothing in most calls."""
     return bind(enlarge, {longer: longer_with_reserve})
 
@@ -110,13 +120,13 @@ def _entries(policy: Policy) -> dict[str, EntryPoint | None]:
     kernel, arms, numbers = policy.kernel, np.zeros(1, np.int64), np.zeros(1)
     state = states.new_state(policy, 1, 1)  # of the types of every state of the policy
 
-    def entry(function: Callable[..., Any] | None, *rest: object, allocates: bool = False) -> EntryPoint | None:
+    def entry(function: KernelFunction | None, *rest: object, allocates: bool = False) -> EntryPoint | None:
         return None if function is None else EntryPoint(function, policy, (policy.params, state, *rest), allocates)
 
     both = None  # the functions of a user's policy are called one by one, with checks after each
     if kernel.explain is not None and is_trusted(policy):
         both = bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain})
-    parts: dict[Any, Any] = {update: kernel.update} | ({} if kernel.enlarge is None else {is_full: state_is_full})
+    parts: Bindings = {update: kernel.update} if kernel.enlarge is None else {update: kernel.update, is_full: state_is_full}
     write = _write_propensity if "propensity" in state._fields else _ignore_propensity
     return {
         "choose": entry(kernel.choose, 1, 1, arms),
@@ -175,7 +185,7 @@ class Learner:
         self.admitted = AdmittedArms(functions, can_hide=self.is_trusted and kernel.readmit is not None)
         """The arms that the state is ready to choose among."""
         self._may_be_full = kernel.enlarge is not None
-        self._enlarge: Callable[..., Any] | None = None
+        self._enlarge: KernelFunction | None = None
         if kernel.enlarge is not None and is_library_code(kernel.enlarge):
             self._enlarge = _enlarge_with_reserve(kernel.enlarge)
             if capacity >= LARGE:
@@ -237,7 +247,7 @@ class Learner:
             self.make_room(t)
         if arms is not self.admitted.ready_for:
             self.admitted.admit(self._params, self.state, self.n_slots, arms)
-        return both(self._params, self.state, t, key, arms)  # type: ignore[no-any-return]
+        return both(self._params, self.state, t, key, arms)
 
     def hide(self, arms: Ints, hidden: frozenset[int]) -> Ints | None:
         """Return an array that stands for `arms` without the `hidden` ones in the next choice; None if that is not possible.
@@ -254,7 +264,7 @@ class Learner:
         """
         return self.admitted.change_hidden(self._params, self.state, shown, hidden)
 
-    def call(self, function: Callable[..., Any], t: int, *more: object) -> Any:
+    def call(self, function: Callable[..., T], t: int, *more: object) -> T:
         """Call a compiled function that takes the policy's parameters, its state and the round first."""
         return function(self._params, self.state, t, *more)
 
@@ -315,7 +325,7 @@ class Learner:
         """Return why one of `arms` is or is not chosen in round t. This may change the working space of the state."""
         if self._functions.explain is None:
             return UNKNOWN
-        reason: Reason = self._functions.explain(self._params, self.state, t, arms, slot)
+        reason = self._functions.explain(self._params, self.state, t, arms, slot)
         if not self.is_trusted:
             check_reason(self.policy, reason)
         return reason

@@ -42,7 +42,7 @@ def rewards_of(events: Iterable[Event], keep_missing: bool = False) -> Columns:
     row_of: OrderedDict[Hashable, tuple[int, int]] = OrderedDict()  # the row and round of each decision without a reward
     used: Counter[Hashable] = Counter()  # how often each id was forgotten or added
 
-    def append(arm: Hashable, reward: float | None, propensity: float | None, t: int, pauses: Iterable[Any] = ()) -> None:
+    def append(arm: Hashable, reward: float | None, propensity: float | None, t: int, pauses: Iterable[object] = ()) -> None:
         arms.append(arm)
         rewards.append(reward)
         propensities.append(propensity)
@@ -82,7 +82,7 @@ def rewards_of(events: Iterable[Event], keep_missing: bool = False) -> Columns:
     return {name: [column[k] for k in kept] for name, column in columns.items()}
 
 
-def _listed(arms: str | list[Any] | None) -> list[Any]:
+def _listed(arms: str | list[object] | None) -> list[object]:
     """Return a list of arms, which is JSON in an exported log."""
     return (json.loads(arms) if isinstance(arms, str) else arms) or []
 

@@ -33,7 +33,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-def shared(policy: Policy, state: Any, mode: CompileMode, make: Callable[[Policy, CompileMode], T]) -> T:
+def shared(policy: Policy, state: object, mode: CompileMode, make: Callable[[Policy, CompileMode], T]) -> T:
     """Return `make(policy, mode)`, or what it returned before for the same code, types and mode.
 
     The result must depend on the kernel of the policy and on the types of its parameters and its state only. Policies with
@@ -66,7 +66,7 @@ def is_library_kernel(kernel: Kernel) -> bool:
     return all(is_library_code(each) for each in vars(kernel).values() if each is not None)
 
 
-def _types(value: Any) -> Any:
+def _types(value: object) -> object:
     """Return what compiled code distinguishes: the classes of tuples, and the type, dimensions and layout of arrays."""
     if isinstance(value, tuple):
         return (type(value), *map(_types, value))
