@@ -156,7 +156,6 @@ class EventReader:
         """Return the rows of a query until their payloads exceed a number of bytes, but at least one."""
         found: list[_Row] = []
         size, cursor = 0, self._database.connection.execute(query, values)
-        columns: Any
         for columns in cursor:
             row = self._row(columns)
             size += len(row.payload)

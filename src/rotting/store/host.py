@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterable
 from contextlib import AbstractContextManager, suppress
 from itertools import islice
 from os import PathLike
-from typing import Any, Unpack
+from typing import Unpack
 
 from rotting.common.rules import positive_int
 from rotting.engines.tiers import CompileMode
@@ -235,10 +235,10 @@ class Host:
         """The number of the last event that was collected; it may not be written yet."""
         return self._batch.last
 
-    def add_note(self, name: str, note: str, **more: Any) -> None:
+    def add_note(self, name: str, note: str, **more: object) -> None:
         """Add a note of a bandit to the batch, after the events that were collected."""
         self._check_trouble()
-        payload = {"note": note, **more}
+        payload: Payload = {"note": note, **more}
         self._batch.events.append((name, payload))
         if name in self.live:
             self.live[name].last_number = self._batch.last
