@@ -203,7 +203,7 @@ def test_a_snapshot_that_was_not_saved_is_followed_by_others(tmp_path: Path, mon
 @pytest.mark.parametrize("few", [1, 100], ids=["with snapshots", "without snapshots"])
 def test_idle_bandits_are_unloaded_and_go_on_where_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     monkeypatch.setattr("rotting.store.host._IDLE_SECONDS", 0.0)
-    monkeypatch.setattr("rotting.store.host._FEW_EVENTS", few)
+    monkeypatch.setattr("rotting.store.hosted._FEW_EVENTS", few)
     path, names = tmp_path / "songs.rot", [f"songs-{k}" for k in range(5)]
     twins = {name: rotting.Bandit(rotting.UCB1(), SONGS["arms"]) for name in names}
     with running(path, max_loaded=2) as service:

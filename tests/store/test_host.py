@@ -97,7 +97,7 @@ def test_nothing_in_memory_is_ahead_of_the_store_after_a_failed_write(tmp_path: 
     write(host)
     kept = first.bandit.get_state()
     play(host, first, 1)
-    host.add_note("songs", "key:a", body="x")
+    host.add_note(first, "key:a", body="x")
     host.take()  # is not written
     play(host, first, 1)
     new = made(host, "new")
@@ -136,8 +136,9 @@ def test_nothing_of_the_next_batch_survives_a_failed_write(tmp_path: Path) -> No
     host.take()  # is not written
     first.bandit.decide()
     host.collect(first, {"note": "key:a", "body": "x", "answer": "y"})
-    play(host, made(host, "new"), 1)
-    host.add_note("new", "key:b", body="x")
+    new = made(host, "new")
+    play(host, new, 1)
+    host.add_note(new, "key:b", body="x")
     host.archive(second)
 
     def check() -> None:
@@ -211,7 +212,7 @@ def test_what_is_loaded_while_nothing_can_be_written_is_read_again_afterwards(tm
     host.fail(StoreFullError("has no room"))
     reading = host.adopt(host.load("songs"))  # reads go on
     reading.bandit.decide()
-    for refused in (lambda: host.collect(reading), lambda: host.add_note("songs", "key:a"), lambda: made(host, "new")):
+    for refused in (lambda: host.collect(reading), lambda: host.add_note(reading, "key:a"), lambda: made(host, "new")):
         with pytest.raises(StoreFullError):
             refused()
     host.recover()
@@ -264,13 +265,13 @@ def test_a_long_log_gets_a_snapshot_while_bandits_are_used(tmp_path: Path, monke
 def test_notes_are_found_before_and_after_they_are_written(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     host = Host(path)
-    made(host)
+    hosted = made(host)
     assert host.note("songs", "key:a") is None  # the bandit is not written yet
     batch = host.take()
     assert host.note("songs", "key:a") is None
     host.write(batch)
-    host.add_note("songs", "key:a", body="x")
-    host.add_note("songs", "key:a", body="y")
+    host.add_note(hosted, "key:a", body="x")
+    host.add_note(hosted, "key:a", body="y")
     assert host.note("songs", "key:a") == {"note": "key:a", "body": "y"}
     write(host)
     host.close()
@@ -294,7 +295,7 @@ def test_notes_are_held_in_memory_only_until_they_are_written(tmp_path: Path, mo
         hosted.bandit.decide()
         host.collect(hosted, {"note": f"key:{number}", "body": "x", "answer": str(number)})
     batch = host.take()
-    host.add_note("songs", "key:7", cancelled=True)
+    host.add_note(hosted, "key:7", cancelled=True)
     host.write(batch)
     host.finish(batch)
     looked_up, note = list[str](), SQLiteStore.note

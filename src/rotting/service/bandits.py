@@ -233,7 +233,7 @@ class Bandits:
 
     async def _unload(self, idle: list[Hosted]) -> None:
         for hosted in idle:
-            if self.host.needs_snapshot(hosted) and not hosted.is_saving:
+            if hosted.needs_snapshot and not hosted.is_saving:
                 hosted.unsaved, hosted.is_saving = 0, True
                 await self._save(hosted)
             if hosted.name not in self._queues:

@@ -45,7 +45,6 @@ MAX_LOADED = 10_000
 
 _SAVE_SECONDS = 5.0  # how long `close` saves snapshots; without one, the next load replays the log
 _IDLE_SECONDS = 5.0  # a bandit that was used more recently is not unloaded: a request may still hold it
-_FEW_EVENTS = 100  # replaying fewer takes less time than saving and reading a snapshot
 
 
 class Host:
@@ -106,7 +105,6 @@ class Host:
         """How often all bandits were dropped; a bandit of an earlier generation must not be used."""
         self._last_written = self._store.last
         self._batch = Batch(self._last_written + 1)
-        self._notes: dict[tuple[str, str], Payload] = {}  # notes that the store does not have yet
 
     # --- Bandits ----------------------------------------------------------------------------------------------------------
 
@@ -166,10 +164,6 @@ class Host:
             idle.append(hosted)
         return idle
 
-    def needs_snapshot(self, hosted: Hosted) -> bool:
-        """Return whether an idle bandit needs a snapshot before it is unloaded, so that loading it again is fast."""
-        return hosted.unsaved >= _FEW_EVENTS
-
     def unload(self, hosted: Hosted) -> None:
         """Remove a bandit from memory, unless it was used again, or has events that are not written. It is then refused."""
         is_written = not hosted.events and hosted.last_number <= self._last_written
@@ -194,7 +188,7 @@ class Host:
         """Archive a bandit: it makes no more decisions."""
         if not hosted.archived:
             hosted.archived = True
-            self.add_note(hosted.name, ARCHIVED)
+            self.add_note(hosted, ARCHIVED)
 
     def is_archived(self, name: str) -> bool:
         """Return whether a bandit makes no more decisions."""
@@ -221,7 +215,7 @@ class Host:
         name = hosted.name
         if note is not None:
             events[-1] = {**note, **events[-1]}  # the name comes first, where the store looks for it
-            self._remember(name, note)
+            hosted.remember_note(note)
         if hosted.writer_note is not None:
             events.insert(0, hosted.writer_note)
             hosted.writer_note = None
@@ -235,29 +229,21 @@ class Host:
         """The number of the last event that was collected; it may not be written yet."""
         return self._batch.last
 
-    def add_note(self, name: str, note: str, **more: object) -> None:
+    def add_note(self, hosted: Hosted, note: str, **more: object) -> None:
         """Add a note of a bandit to the batch, after the events that were collected."""
         self._check_trouble()
         payload: Payload = {"note": note, **more}
-        self._batch.events.append((name, payload))
-        if name in self.live:
-            self.live[name].last_number = self._batch.last
-        self._remember(name, payload)
-
-    def _remember(self, name: str, note: Payload) -> None:
-        """Keep a note in memory until it is written, so that it can be looked up."""
-        self._notes[name, note["note"]] = note
-        if name in self.live:
-            self.live[name].new_notes.add(note["note"])
+        self._batch.events.append((hosted.name, payload))
+        hosted.last_number = self._batch.last
+        hosted.remember_note(payload)
 
     def note(self, name: str, note: str) -> Payload | None:
         """Return the newest note of a bandit that has this name, or None; it may not be written yet."""
-        found = self._notes.get((name, note))
-        if found is not None:
-            return found
         hosted = self.live.get(name)
-        if hosted is not None and hosted.has_no_note(note):
-            return None
+        if hosted is not None:
+            found = hosted.unwritten_notes.get(note)
+            if found is not None or hosted.has_no_note(note):
+                return found
         check_bandit(name, self.descriptions)
         if name in self.descriptions.unwritten:
             return None
@@ -299,10 +285,10 @@ class Host:
         self._last_written = batch.last
         for name, _ in batch.bandits:
             self.descriptions.unwritten.pop(name, None)  # the store has it now
-        for name, payload in batch.events if self._notes else ():
-            key = (name, payload.get("note", ""))
-            if key in self._notes and self._notes[key].get("cancelled") == payload.get("cancelled"):  # not replaced since
-                del self._notes[key]
+        for name, payload in batch.events:
+            hosted = self.live.get(name)
+            if hosted is not None and hosted.unwritten_notes:
+                hosted.forget_note(payload)
         due = []
         for name in {name for name, _ in batch.events}:
             hosted = self.live.get(name)
@@ -332,7 +318,6 @@ class Host:
         """Forget everything that was read from the store. Dropped bandits that are still in use are refused."""
         self.generation += 1
         self.live.clear()
-        self._notes.clear()
         self.descriptions.unwritten.clear()
         self._readers.close()
 
