@@ -305,13 +305,8 @@ class BanditState(Generic[Arm]):
 
     def end(self, entry: Entry, event: str, value: float | None) -> None:
         """End a pending decision (`event`: "cancelled" or "expired") without its reward; learn `value` instead unless None."""
-        slot = entry.slot
-        if value is None:
-            self.pending.ended(slot)
-        else:
-            self.learner.learn(self.rounds, slot, value, entry.propensity)
-            self.pending.learned(slot, value, True)
-            self.missing_zeros.done = self.missing_zeros.done or value == 0.0
+        self.chooser.settle(entry, value, self.rounds)
+        self.missing_zeros.done = self.missing_zeros.done or value == 0.0
         self.ledger.close(entry, None)
         self._record(event, id=entry.key, **({"reward": value} if event == "expired" else {}))
         self._settle_rewarded()
@@ -327,12 +322,7 @@ class BanditState(Generic[Arm]):
         return self._settle_rewarded()
 
     def _settle(self, entry: Entry, missing: float | None) -> None:
-        value = missing if entry.reward is None else entry.reward
-        if value is None:
-            self.pending.ended(entry.slot)
-        else:
-            self.learner.learn(self.rounds, entry.slot, value, entry.propensity)
-            self.pending.learned(entry.slot, value, True)
+        self.chooser.settle(entry, missing if entry.reward is None else entry.reward, self.rounds)
         self.ledger.close(entry, entry.reward)
 
     def _settle_rewarded(self) -> list[int]:

@@ -13,7 +13,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.engines.entry_points import EntryPoint
 from rotting.engines.game import is_full, state_is_full
 from rotting.engines.kernel_errors import check_choice, check_reason
-from rotting.engines.tiers import CompileMode, Functions, resolve_mode
+from rotting.engines.tiers import CompileMode, Functions
 from rotting.errors import InvalidTypeError
 from rotting.kernels.binding import Bindings, KernelFunction, bind, slot
 from rotting.kernels.policy_slots import choose, explain, update
@@ -176,7 +176,7 @@ class Learner:
         self._params = policy.params
         self.compile: CompileMode = compile
         """When the functions are compiled."""
-        self._functions = functions = shared(policy, state, resolve_mode(compile), _Functions)
+        self._functions = functions = shared(policy, state, compile, _Functions)
         kernel = policy.kernel
         self.uses_propensity = "propensity" in state._fields
         """Whether the policy divides rewards by the propensity of their decision."""
