@@ -80,7 +80,7 @@ def test_a_bandit_is_resumed_as_it_was(tmp_path: Path) -> None:
     state = hosted.bandit.get_state()
     host.close()
     host = Host(path)
-    assert host.live == {}
+    assert host.loaded == {}
     resumed = host.adopt(host.load("songs"))
     assert resumed.bandit.get_state() == state
     assert host.adopt(host.load("songs")) is resumed  # the one in use stays
@@ -103,7 +103,7 @@ def test_nothing_in_memory_is_ahead_of_the_store_after_a_failed_write(tmp_path: 
     new = made(host, "new")
     loaded_before = host.load("more")
     host.fail(StoreFullError("the disk is full"))
-    assert host.live == {}
+    assert host.loaded == {}
     assert host.note("songs", "key:a") is None
     assert isinstance(host.trouble, StoreFullError)
     first.bandit.decide()
@@ -173,7 +173,7 @@ def test_events_on_the_disk_count_although_the_write_failed(tmp_path: Path) -> N
     batch = host.take()
     host.write(batch)
     host.fail(StoreFailedError("could not be synced"))  # after all of it was written
-    assert (list(host.descriptions), host.live) == (["songs"], {})
+    assert (list(host.descriptions), host.loaded) == (["songs"], {})
     host.recover()
     host.resume_writing()
     assert list(host.descriptions) == ["songs"]
@@ -217,7 +217,7 @@ def test_what_is_loaded_while_nothing_can_be_written_is_read_again_afterwards(tm
             refused()
     host.recover()
     host.resume_writing()
-    assert host.live == {}
+    assert host.loaded == {}
     with pytest.raises(StoreFailedError, match="try again"):
         host.check_current(reading)
     host.close()
@@ -281,7 +281,7 @@ def test_notes_are_found_before_and_after_they_are_written(tmp_path: Path) -> No
     with pytest.raises(InvalidValueError, match="^bandit must be one of "):
         host.note("none", "key:a")
     host.archive(host.adopt(host.load("songs")))
-    host.archive(host.live["songs"])
+    host.archive(host.loaded["songs"])
     assert len(host.take().events) == 1
     host.close()
 
@@ -355,7 +355,7 @@ def test_a_host_that_is_closed_leaves_no_reader_open(tmp_path: Path) -> None:
     host.close()
     for reader in (one, other):
         with pytest.raises(StoreError, match="closed"):
-            reader.contents("songs", 0, 3, 1 << 20)
+            reader.encoded_events("songs", 0, 3, 1 << 20)
 
 
 def test_other_bandits_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
@@ -455,7 +455,7 @@ def test_bandits_beyond_the_bound_are_unloaded_and_loaded_again_as_they_were(tmp
     write(host)
     assert host.find("a") is not None  # the others were used longer ago now
     assert unload_idle(host) == ["b", "c"]
-    assert list(host.live) == ["d", "a"]
+    assert list(host.loaded) == ["d", "a"]
     for name in "bc":
         hosted = host.adopt(host.load(name))
         assert [hosted.bandit.decide().arm for _ in range(20)] == [twins[name].pull() for _ in range(20)]
@@ -470,18 +470,18 @@ def test_a_bandit_with_unwritten_events_is_not_unloaded(tmp_path: Path) -> None:
     host = Host(tmp_path / "songs.rot", max_loaded=1)
     first, second = made(host, "first"), made(host, "second")
     assert unload_idle(host) == ["first"]
-    assert "first" in host.live  # the store does not have it yet
+    assert "first" in host.loaded  # the store does not have it yet
     write(host)
     play(host, first, 1)
     unload_idle(host)
-    assert "first" in host.live  # its events are collected, and not written
+    assert "first" in host.loaded  # its events are collected, and not written
     batch = host.take()
     host.write(batch)
     unload_idle(host)
-    assert "first" in host.live  # they are written, but not reported yet
+    assert "first" in host.loaded  # they are written, but not reported yet
     host.finish(batch)
     unload_idle(host)
-    assert list(host.live) == [second.name]
+    assert list(host.loaded) == [second.name]
     host.close()
 
 
@@ -492,7 +492,7 @@ def test_a_bandit_in_use_is_not_unloaded(tmp_path: Path) -> None:
     assert host.find_idle(time.monotonic()) == []  # both were used just now
     assert host.find_idle(time.monotonic() + 3_600.0) == [first]
     host.unload(first)
-    assert "first" in host.live  # it was used too recently
+    assert "first" in host.loaded  # it was used too recently
     host.close()
 
 
@@ -517,7 +517,7 @@ def test_replayed_events_count_towards_the_next_snapshot(tmp_path: Path, monkeyp
     monkeypatch.setattr("rotting.store.limits.SNAPSHOT_EVENTS", 14)
     hosted = host.load("songs")
     assert (hosted.unsaved, hosted.last_number) == (12, 12)
-    host.live.clear()
+    host.loaded.clear()
     play(host, host.adopt(hosted), 1)
     batch = host.take()
     host.write(batch)
@@ -533,7 +533,7 @@ def test_a_bandit_that_was_only_loaded_is_saved_with_the_number_of_its_last_even
     host = Host(path)
     play(host, made(host), 6)
     write(host)
-    host.live.clear()  # as after a crash: no snapshot
+    host.loaded.clear()  # as after a crash: no snapshot
     host.close()
     host = Host(path)
     host.adopt(host.load("songs"))

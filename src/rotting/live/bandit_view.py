@@ -37,7 +37,7 @@ class BanditView(Generic[Arm]):
 
     def __init__(self, guard: Guard[Arm], warn: Callable[[str], object] | None = None) -> None:
         self._guard, self._state, self._warn_with = guard, guard.state, warn
-        self._rewards = RewardRule(guard.state.policy)
+        self._reward_rule = RewardRule(guard.state.policy)
 
     @property
     def policy(self) -> Policy:
@@ -203,7 +203,7 @@ class BanditView(Generic[Arm]):
         trial.warm_up()
         pending.warm_up(trial)
         if not is_library_kernel(state.policy.kernel) and t <= state.max_rounds:
-            slot, reward = pending.choose(trial, t, state.random_key, slots).slot, self._rewards.middle
+            slot, reward = pending.choose(trial, t, state.random_key, slots).slot, self._reward_rule.middle
             trial.learn_all(np.full(1, t), np.full(1, slot), np.full(1, reward))
             trial.learn(t, slot, reward)
             trial.explain(t, slots, slot)

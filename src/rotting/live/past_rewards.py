@@ -20,11 +20,11 @@ _ROWS = (list, tuple, np.ndarray)
 
 
 class NumberRule(NamedTuple):
-    """The rule for a column of numbers. Numbers from `low` to `high` are valid; `check` raises the error for others."""
+    """The rule for a column of numbers. Numbers from `least` to `most` are valid; `check` raises the error for others."""
 
     check: Callable[[object], float]
-    low: float
-    high: float
+    least: float
+    most: float
 
 
 _PROPENSITIES = NumberRule(lambda value: PROPENSITY.check("propensity", value), float(np.nextafter(0.0, 1.0)), 1.0)
@@ -169,7 +169,7 @@ def _numbers(table: FileContent, name: str, rule: NumberRule) -> Floats:
         if array is None:  # check value by value, which is slower
             return np.array([_number(table, name, k, each, rule) for k, each in enumerate(values)], np.float64)
     numbers: Floats = array.astype(np.float64)
-    wrong = np.flatnonzero(~((numbers >= rule.low) & (numbers <= rule.high)))
+    wrong = np.flatnonzero(~((numbers >= rule.least) & (numbers <= rule.most)))
     if wrong.size:
         _number(table, name, int(wrong[0]), array[wrong[0]].item(), rule)
     return numbers

@@ -38,7 +38,7 @@ class BanditHandlers:
         def rows() -> m.BanditsResponse:
             found: list[m.BanditRow] = []
             for name, policy in policies:
-                loaded = name in self._host.live
+                loaded = name in self._host.loaded
                 found.append(m.BanditRow(name, policy["policy"], policy["params"], self._host.is_archived(name), loaded))
             return m.BanditsResponse(found, found[-1].name if len(names) > limit else None)
 

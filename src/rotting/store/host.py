@@ -25,7 +25,7 @@ from rotting.live.bandit_state import BanditOptions, BanditState
 from rotting.live.saved_state import StateParts
 from rotting.policy import Policy
 from rotting.store.descriptions import Descriptions, describe
-from rotting.store.event_reader import Contents
+from rotting.store.event_reader import EncodedEvents
 from rotting.store.files import resolve
 from rotting.store.hosted import Batch, Hosted
 from rotting.store.name_filter import NameFilter
@@ -97,7 +97,7 @@ class Host:
         self._note_reader = self._readers.new_reader()  # kept open, so that the event loop does not wait for a new one
         self.descriptions = Descriptions(self._store.encoded_bandits)
         """The description of each bandit, by name; also of bandits that are not written yet."""
-        self.live: OrderedDict[str, Hosted] = OrderedDict()
+        self.loaded: OrderedDict[str, Hosted] = OrderedDict()
         """The bandits in memory, by name; the one that was used last comes last."""
         self.trouble: StoreError | None = None
         """Why nothing can be written at present; `resume_writing` clears it."""
@@ -130,8 +130,8 @@ class Host:
     def adopt(self, hosted: Hosted) -> Hosted:
         """Put a bandit to use and return it, or return the bandit of this name that is in use already."""
         name, description = hosted.name, hosted.description
-        if name in self.live:
-            return self.live[name]
+        if name in self.loaded:
+            return self.loaded[name]
         if description is not None and name in self.descriptions:
             raise StoreFailedError(f"got bandit {name!r} from another request meanwhile: try again", self._path)
         if hosted.generation != self.generation:
@@ -140,15 +140,15 @@ class Host:
             self._check_trouble()
             self.descriptions.unwritten[name], hosted.description = description, None
             self._batch.bandits.append((name, description))
-        self.live[name] = hosted
+        self.loaded[name] = hosted
         hosted.last_used = time.monotonic()
         return hosted
 
     def find(self, name: str) -> Hosted | None:
         """Return a bandit for a request if it is in memory."""
-        hosted = self.live.get(name)
+        hosted = self.loaded.get(name)
         if hosted is not None:
-            self.live.move_to_end(name)
+            self.loaded.move_to_end(name)
             hosted.last_used = time.monotonic()
         return hosted
 
@@ -158,7 +158,7 @@ class Host:
         There are none as long as at most `max_loaded` bandits are in memory, and only bandits that no request may still hold.
         """
         idle: list[Hosted] = []
-        for hosted in islice(self.live.values(), max(0, len(self.live) - self._max_loaded)):
+        for hosted in islice(self.loaded.values(), max(0, len(self.loaded) - self._max_loaded)):
             if now - hosted.last_used < _IDLE_SECONDS:
                 break
             idle.append(hosted)
@@ -169,8 +169,8 @@ class Host:
         is_written = not hosted.events and hosted.last_number <= self._last_written
         is_written = is_written and hosted.name not in self.descriptions.unwritten
         is_idle = not hosted.is_saving and time.monotonic() - hosted.last_used >= _IDLE_SECONDS
-        if is_written and is_idle and self.live.get(hosted.name) is hosted:
-            del self.live[hosted.name]
+        if is_written and is_idle and self.loaded.get(hosted.name) is hosted:
+            del self.loaded[hosted.name]
             hosted.generation = -1  # of no host, so that it is refused
 
     def check_current(self, hosted: Hosted) -> None:
@@ -192,7 +192,7 @@ class Host:
 
     def is_archived(self, name: str) -> bool:
         """Return whether a bandit makes no more decisions."""
-        hosted = self.live.get(name)
+        hosted = self.loaded.get(name)
         return self.note(name, ARCHIVED) is not None if hosted is None else hosted.archived
 
     # --- Collecting events and notes --------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ class Host:
 
     def note(self, name: str, note: str) -> Payload | None:
         """Return the newest note of a bandit that has this name, or None; it may not be written yet."""
-        hosted = self.live.get(name)
+        hosted = self.loaded.get(name)
         if hosted is not None:
             found = hosted.unwritten_notes.get(note)
             if found is not None or hosted.has_no_note(note):
@@ -256,13 +256,13 @@ class Host:
         """Lend a reader, which sees what is written."""
         return self._readers.reader()
 
-    def read(self, name: str, after: int, limit: int, max_bytes: int) -> Contents:
+    def read(self, name: str, after: int, limit: int, max_bytes: int) -> EncodedEvents:
         """Return events of a bandit after a number, as they are in the file: at least one, and as many as fit `max_bytes`."""
         check_bandit(name, self.descriptions)
         if name in self.descriptions.unwritten:
-            return Contents([], after, 0)
+            return EncodedEvents([], after, 0)
         with self.reader() as reader:
-            return reader.contents(name, after, limit, max_bytes, checked=True)
+            return reader.encoded_events(name, after, limit, max_bytes, checked=True)
 
     def learn_notes(self, hosted: Hosted) -> None:
         """Read the names of all notes of a bandit that was loaded. From then on, most new names need no look-up."""
@@ -286,12 +286,12 @@ class Host:
         for name, _ in batch.bandits:
             self.descriptions.unwritten.pop(name, None)  # the store has it now
         for name, payload in batch.events:
-            hosted = self.live.get(name)
+            hosted = self.loaded.get(name)
             if hosted is not None and hosted.unwritten_notes:
                 hosted.forget_note(payload)
         due = []
         for name in {name for name, _ in batch.events}:
-            hosted = self.live.get(name)
+            hosted = self.loaded.get(name)
             if hosted is not None and not hosted.is_saving and snapshot_is_due(hosted.state, hosted.unsaved):
                 hosted.unsaved, hosted.is_saving = 0, True
                 due.append(hosted)
@@ -317,7 +317,7 @@ class Host:
     def _drop_all(self) -> None:
         """Forget everything that was read from the store. Dropped bandits that are still in use are refused."""
         self.generation += 1
-        self.live.clear()
+        self.loaded.clear()
         self.descriptions.unwritten.clear()
         self._readers.close()
 
@@ -365,7 +365,7 @@ class Host:
     def _save_all(self, deadline: float) -> None:
         """Save the states of all bandits whose events are all written, those with the most events first."""
         written = self._store.last
-        unsaved = [each for each in self.live.values() if each.unsaved and not each.events and each.last_number <= written]
+        unsaved = [each for each in self.loaded.values() if each.unsaved and not each.events and each.last_number <= written]
         with suppress(RottingError):  # nothing is lost: the log has all events
             for hosted in sorted(unsaved, key=lambda each: -each.unsaved):
                 if time.monotonic() > deadline:
