@@ -41,6 +41,7 @@ TESTED_WITH = {
     "live/checked_games.py": "live/test_checks.py",
     "live/draw_checks.py": "live/test_checks.py",
     "live/removal_checks.py": "live/test_checks.py",
+    "live/learner_functions.py": "live/test_learner.py",
     "live/compiled_pending_rule.py": "live/test_pending_decisions.py",
     "live/pending_rule.py": "live/test_pending_decisions.py",
     "live/bandit_state.py": "live/test_events.py",

@@ -7,7 +7,8 @@ import numpy as np
 from rotting.common.arrays import Ints
 from rotting.live.arms import Complement
 from rotting.live.explanations import ArmExplanation
-from rotting.live.learner import UNKNOWN, Learner, SlotAndReason
+from rotting.live.learner import UNKNOWN, Learner
+from rotting.live.learner_functions import SlotAndReason
 from rotting.live.ledger import Entry
 from rotting.live.pages import Page
 from rotting.live.pending_decisions import PendingDecisions

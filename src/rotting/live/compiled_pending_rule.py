@@ -12,7 +12,8 @@ from rotting.kernels.binding import bind
 from rotting.kernels.nested_state import new_state
 from rotting.kernels.policy_slots import choose, explain
 from rotting.live import pending_rule
-from rotting.live.learner import Learner, SlotAndReason, is_trusted
+from rotting.live.learner import Learner
+from rotting.live.learner_functions import SlotAndReason, is_trusted
 from rotting.live.pending_rule import Counts
 from rotting.live.shared_functions import shared
 from rotting.policy import Policy

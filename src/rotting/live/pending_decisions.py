@@ -11,7 +11,8 @@ from rotting.engines.tiers import Functions, resolve_mode
 from rotting.errors import KernelError
 from rotting.live.arms import Complement, HasSlots, to_complement, to_slots
 from rotting.live.compiled_pending_rule import ChooseAndCompete, Compete, functions_for, functions_for_all
-from rotting.live.learner import Learner, SlotAndReason
+from rotting.live.learner import Learner
+from rotting.live.learner_functions import SlotAndReason
 from rotting.live.pending_rule import is_new
 from rotting.live.slot_counts import SlotCounts
 from rotting.parts.tournament import MANY
