@@ -189,7 +189,7 @@ class Bandit(ArmChanges[Arm]):
                 entry, reason = state.decide(page, guard.ids.new(), True, now)
                 page.take(entry.slot)
                 arm = state.arms.names[entry.slot]
-                made.append(Decision(entry.key, arm, entry.round, entry.propensity, reason))  # type: ignore[arg-type]
+                made.append(_decision(Decision, (entry.key, arm, entry.round, entry.propensity, reason)))
         if state.warnings:
             self._warn()
         return tuple(made)
@@ -319,8 +319,7 @@ class Bandit(ArmChanges[Arm]):
         given = read(history, name, NumberRule(rule.check, rule.least, rule.most), dividing)
         with self._guard.lock:
             rows, new = match_arms(given, state.arms, unknown)
-            if state.rounds + rows.which.size > state.max_rounds:
-                state.refuse_round(state.rounds + rows.which.size)
+            state.check_rounds(rows.which.size)
             self._guard.settle()
             for arm in new:
                 state.add(arm, None)

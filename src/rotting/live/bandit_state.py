@@ -6,7 +6,7 @@ the bandits of `rotting.store` with a log of the events.
 
 import sys
 from collections.abc import Hashable, Iterable
-from typing import Generic, Literal, NamedTuple, NoReturn, TypedDict
+from typing import Generic, Literal, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -230,17 +230,19 @@ class BanditState(Generic[Arm]):
         names, active = self.arms.names, self.arms.active
         return [names[slot] for slot in sorted(self.probe.in_effect) if active.get(names[slot]) == slot]
 
-    def refuse_round(self, rounds: int) -> NoReturn:
-        """Raise the error of a policy that is not tuned for this many rounds."""
-        raise horizon_error(self.policy, "round", rounds, got=f"round {rounds}")
+    def check_rounds(self, more: int) -> None:
+        """Raise an error if the policy is not tuned for so many more rounds."""
+        last = self.rounds + more
+        if last > self.max_rounds:
+            raise horizon_error(self.policy, "round", last, got=f"round {last}")
 
     def decide(
         self, among: Ints | Complement | Page, key: Key, explained: bool, now: float
     ) -> tuple[Entry, ArmExplanation | None]:
         """Choose one of the slots `among` at the time `now`; `explained`: with its propensity and the reason."""
         ledger, t = self.ledger, self.rounds + 1
-        if t > self.max_rounds:
-            self.refuse_round(t)
+        if t > self.max_rounds:  # first, to save every decision the call
+            self.check_rounds(1)
         if len(ledger.entries) >= ledger.max_pending:
             self._end_oldest(among if type(among) is Page else None)
         slot, propensity, reason = self.chooser.choose(t, self.random_key, among, explained)
@@ -348,8 +350,7 @@ class BanditState(Generic[Arm]):
         uses_propensity = self.learner.uses_propensity
         if uses_propensity and arm not in self.arms.active:
             raise InvalidValueError("arm", "have been pulled, or be one that may be", arm, hint=", which was removed")
-        if rounds > self.max_rounds:
-            self.refuse_round(rounds)
+        self.check_rounds(1)
         propensity = None
         if uses_propensity:  # computed on copies, since a choice changes the state
             chances = self.pending.copy().probabilities(self.learner.copy(), rounds, self.random_key, self.arms.slots)
@@ -372,14 +373,12 @@ class BanditState(Generic[Arm]):
         """Learn rewards without a decision, each in a round of its own; `which` has the positions of their arms in `arms`."""
         places = [self.arms.known(arm, retired=True) for arm in arms]
         slots = np.array(places, np.int64)[which]
-        last = self.rounds + which.size
-        if last > self.max_rounds:
-            self.refuse_round(last)
+        self.check_rounds(which.size)
         self.learner.learn_rounds(self.rounds + 1, slots, rewards, propensities)
         if self.probe is not None:
             for slot, row in zip(*np.unique(slots, return_index=True), strict=True):
                 self.probe.pulled(int(slot), self.rounds + 1 + int(row))
-        self.rounds = last
+        self.rounds += which.size
         self.pending.learned_all(slots, rewards)
         if self.events is not None:
             self.events += learned_many([self.arms.names[slot] for slot in places], which, rewards, propensities)

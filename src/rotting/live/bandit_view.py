@@ -101,8 +101,7 @@ class BanditView(Generic[Arm]):
         if count > most:
             limit = "the number of available arms" if most == among.size else "max_pending"
             raise InvalidValueError("count", f"be at most {most}, {limit}", count)
-        if state.rounds + count > state.max_rounds:
-            state.refuse_round(state.rounds + count)
+        state.check_rounds(count)
         return among
 
     def preview(

@@ -2,10 +2,10 @@
 
 A bandit is loaded when it is first used, and stays in memory until so many others are used that it is unloaded. Its events are
 collected in a batch: the events of many calls, of any of the bandits, are written in one transaction. A response must wait
-until the batch with its events is written (`take`, then `write`, which may run in a worker thread while the next one collects).
+until the batch with its events is written: `take` returns the batch, and `write` writes it, in a worker thread if need be.
 
-After a failed write, bandits in memory may be ahead of the store. So `fail` drops all of them, and `recover` opens the store
-again and reads everything anew.
+After a failed write, bandits in memory may be ahead of the store. So `fail` drops all of them, `recover` opens the store
+again, and `resume_writing` reads everything anew.
 """
 
 import os

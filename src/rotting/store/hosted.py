@@ -46,7 +46,7 @@ class Hosted:
         generation: the generation of the host when it was loaded or made.
         archived: whether it makes no more decisions.
         writer: the last writer of its events that the store names; None if it names none.
-        description: that of a bandit that was made just now; None if it was loaded.
+        description: the description of a new bandit; None if the bandit was loaded.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Hosted:
     ) -> None:
         self.name, self.generation, self.archived = name, generation, archived
         self.description = description
-        """The description of a new bandit, until it is in use; after that, see `Host.descriptions`."""
+        """The description of a new bandit until `Host.adopt` takes it; None otherwise."""
         self.state = state = resumed.state
         """For reading; changes are made through `bandit`."""
         self.events: list[Payload] = []

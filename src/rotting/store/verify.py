@@ -145,9 +145,8 @@ class _Replay:
         problems = []
         while self._due and (before is None or self._due[-1][0] < before):
             number, name = self._due.pop()
-            state = self._states.get(name)
-            for snapshot in self._store.snapshots(name) if state is not None else ():
-                if snapshot.number == number and state is not None:
+            if (state := self._states.get(name)) is not None:
+                for snapshot in (each for each in self._store.snapshots(name) if each.number == number):
                     problems += self._compare_snapshot(name, snapshot, state)
         return problems
 
