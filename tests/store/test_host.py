@@ -153,7 +153,7 @@ def test_nothing_of_the_next_batch_survives_a_failed_write(tmp_path: Path) -> No
         host.recover()
         host.resume_writing()
         check()
-    assert host.last_collected == 4
+    assert host._batch.last == 4
     back = host.adopt(host.load("songs"))
     assert back.bandit.get_state() == kept
     play(host, back, 1)

@@ -194,7 +194,7 @@ class BanditState(Generic[Arm]):
             raise InvalidValueError("event", f"be the decision of round {t}", arm, hint=f" in round {data['round']}")
         arms, without = (None if each is None else map(restore_arm, each) for each in (data["arms"], data["without"]))
         among, slot = self.arms.available(arms, without), self.arms.known(arm)
-        if self.ledger.is_full:
+        if len(self.ledger.entries) >= self.ledger.max_pending:
             self._end_oldest(None)
         chosen, _, _ = self.chooser.choose(t, self.random_key, among, False)
         if propensity is None and self.learner.uses_propensity:

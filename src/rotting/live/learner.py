@@ -206,10 +206,6 @@ class Learner:
         """Load the machine code of the policy's functions, as `Functions.warm_up` describes."""
         self._functions.warm_up()
 
-    def change_over(self) -> None:
-        """Replace interpreted functions by machine code, here and in all learners that share them."""
-        self._functions.change_over()
-
     @property
     def explains(self) -> bool:
         """Whether the policy explains its choices."""

@@ -68,11 +68,6 @@ class Ledger:
         """The number of decisions that are pending or remembered."""
         return len(self.entries) + len(self.closed)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether there is no room for another decision."""
-        return len(self.entries) >= self.max_pending
-
     def add(self, entry: Entry) -> None:
         """Append a decision."""
         key, slot, single = entry.key, entry.slot, self._single

@@ -71,11 +71,6 @@ class PendingDecisions(SlotCounts):
         for each in self._functions:
             each.warm_up()
 
-    def change_over(self) -> None:
-        """Replace interpreted functions by machine code."""
-        for each in self._functions:
-            each.change_over()
-
     def candidates(self, arms: Ints) -> Candidates:
         """Return the arms that the policy chooses from, and the waiting ones."""
         if not self.waiting or self._for_all is None:

@@ -224,11 +224,6 @@ class Host:
         hosted.unsaved += len(events)
         events.clear()
 
-    @property
-    def last_collected(self) -> int:
-        """The number of the last event that was collected; it may not be written yet."""
-        return self._batch.last
-
     def add_note(self, hosted: Hosted, note: str, **more: object) -> None:
         """Add a note of a bandit to the batch, after the events that were collected."""
         self._check_trouble()
