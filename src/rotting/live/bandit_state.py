@@ -319,13 +319,10 @@ class BanditState(Generic[Arm]):
         Returns the slots of the decisions after them that settle now, too.
         """
         for entry in list(self.ledger.until(last)):
-            self._settle(entry, missing)
+            self.chooser.settle(entry, missing if entry.reward is None else entry.reward, self.rounds)
+            self.ledger.close(entry, entry.reward)
         self._record("settled", round=last, missing=missing)
         return self._settle_rewarded()
-
-    def _settle(self, entry: Entry, missing: float | None) -> None:
-        self.chooser.settle(entry, missing if entry.reward is None else entry.reward, self.rounds)
-        self.ledger.close(entry, entry.reward)
 
     def _settle_rewarded(self) -> list[int]:
         """Settle the oldest decisions as long as they have a reward, and return their slots.
@@ -334,7 +331,8 @@ class BanditState(Generic[Arm]):
         """
         slots: list[int] = []
         while self.window is not None and (oldest := self.ledger.oldest()) is not None and oldest.reward is not None:
-            self._settle(oldest, None)
+            self.chooser.settle(oldest, oldest.reward, self.rounds)
+            self.ledger.close(oldest, oldest.reward)
             slots.append(oldest.slot)
         return slots
 
