@@ -35,7 +35,7 @@ class _Before:
         self._names, self._max_rounds, self._range = (
             bandit._state.arms.names,
             bandit._state.max_rounds,
-            (bandit._rewards.low, bandit._rewards.high),
+            (bandit._reward_rule.least, bandit._reward_rule.most),
         )
         self._lock, self._rounds, self._capacity = threading.RLock(), 0, math.inf
         self._pending, self._pulls = [0] * n_arms, [0] * n_arms

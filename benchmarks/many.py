@@ -56,8 +56,8 @@ def hosted(folder: str, count: int) -> dict[str, float]:
         host.adopt(host.make(name, rotting.EffRAWUCB(), json.loads(json.dumps(_ARMS))))
 
     def decide(name: str) -> None:
-        host.live[name].bandit.decide()
-        host.collect(host.live[name])
+        host.loaded[name].bandit.decide()
+        host.collect(host.loaded[name])
 
     names = [f"bandit-{k:05d}" for k in range(count)]
     for work in (create, decide, host.load):  # compiles, and leaves little memory to reuse

@@ -95,12 +95,12 @@ def test_what_other_code_decided_is_a_note_and_no_damage(capsys: pytest.CaptureF
     with rotting.open("songs.rot", rotting.UCB1(), arms=["a", "b"]):
         pass
     with SQLiteStore("songs.rot", readonly=True) as store:
-        meta = store.bandits()["bandit"]
+        description = store.bandits()["bandit"]
     decision = {"event": "decided", "id": "1" * 32, "round": 1, "arm": "b", "arms": None, "without": None, "propensity": 1.0}
-    for version, code in ((meta["version"], 1), ("0.0.9", 0)):
+    for version, code in ((description["version"], 1), ("0.0.9", 0)):
         path = f"{version}.rot"
         with SQLiteStore(path) as store:
-            store.append([("songs", decision)], [("songs", {**meta, "version": version})])
+            store.append([("songs", decision)], [("songs", {**description, "version": version})])
         assert cli.main(["log", path, "--verify"]) == code
         out, err = capsys.readouterr()
         assert ("is damaged: 1 problem" in err) == (code == 1)

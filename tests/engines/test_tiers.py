@@ -44,8 +44,8 @@ def decisions(policy: Policy, compile: CompileMode, change_at: int | None = None
     made, waiting = [], []
     for t in range(ROUNDS):
         if t == change_at:
-            bandit._state.learner.change_over()
-            bandit._state.pending.change_over()
+            for functions in (bandit._state.learner._functions, *bandit._state.pending._functions):
+                functions.change_over()
         waiting.append(bandit.decide(without=[t % 4]))
         made.append(repr(waiting[-1]._replace(id="")))
         for _ in range(t % 3):  # some rewards come rounds later, and out of order

@@ -83,19 +83,19 @@ class MemoryStore:
         """Return what was said of each bandit, by name."""
         medium = self._open()
         with medium.lock:
-            return {name: decode(meta) for name, meta in medium.bandits.items()}
+            return {name: decode(description) for name, description in medium.bandits.items()}
 
-    def add_bandit(self, name: str, meta: Payload) -> None:
+    def add_bandit(self, name: str, description: Payload) -> None:
         """Add a bandit."""
-        self.append((), [(name, meta)])
+        self.append((), [(name, description)])
 
     def append(self, events: Iterable[tuple[str, Payload]], bandits: Iterable[tuple[str, Payload]] = ()) -> int:
         """Add bandits and append events, all or none."""
-        metas = [(name, encode("meta", meta)) for name, meta in bandits]
+        descriptions = [(name, encode("description", description)) for name, description in bandits]
         given = [(name, encode("payload", payload)) for name, payload in events]
         with self._writing() as medium:
             added: dict[str, bytes] = {}
-            for name, content in metas:
+            for name, content in descriptions:
                 check_new(name, added)
                 added[check_new(name, medium.bandits)] = content
             known = {*medium.bandits, *added}

@@ -12,7 +12,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import Rule
 from rotting.errors import CheckError, KernelError
 from rotting.kernels.random_numbers import uniform
-from rotting.live import checks, learner
+from rotting.live import checks, learner_functions
 from rotting.live.bandit import Bandit
 from rotting.live.checked_games import ROUNDS, play_game
 from rotting.live.checks import _check_mask, check_policy
@@ -453,7 +453,8 @@ class PullsARemovedArm(ucb1.UCB1):
 def test_a_single_pull_of_an_arm_that_was_just_removed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CheckError, match=r"once \(test_checks.py, line .*\) must return one of `arms`, got 0"):
         check_policy(PullsARemovedArm())
-    monkeypatch.setattr(learner, "is_library_code", lambda function: True)  # a bandit trusts these; the check does not
+    # A bandit trusts these functions; the check does not.
+    monkeypatch.setattr(learner_functions, "is_library_code", lambda function: True)
     with pytest.raises(CheckError, match="an arm that was removed must never be pulled"):
         check_policy(PullsARemovedArm())
 

@@ -13,6 +13,7 @@ from rotting.common.arrays import Ints
 from rotting.kernels.nested_state import flatten
 from rotting.kernels.random_numbers import uniform
 from rotting.live import learner as learners
+from rotting.live import learner_functions
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.learner import FIRST_CAPACITY
@@ -314,7 +315,7 @@ def test_a_choice_has_room_before_any_reward_comes() -> None:
 @pytest.mark.parametrize("at_once", [False, True])
 def test_a_choice_that_is_explained_has_room_before_any_reward_comes(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Policies of the library choose and explain in one call, others in two."""
-    monkeypatch.setattr(learners, "is_library_code", lambda kernel: at_once)
+    monkeypatch.setattr(learner_functions, "is_library_code", lambda kernel: at_once)
     bandit = Bandit(ExplainsChoices(), arms=[0, 1], pending="ignore")
     made = [bandit.decide() for _ in range(300)]
     assert bandit._state.learner.state.chosen[:300].tolist() == [each.arm for each in made]

@@ -531,7 +531,7 @@ def test_a_bandit_is_loaded_when_it_is_first_used(tmp_path: Path) -> None:
             service.client()("PUT", f"/v1/bandits/{name}", SONGS)
     with running(tmp_path / "songs.rot") as service:
         client = service.client()
-        assert set(service.host.live) == set()
+        assert set(service.host.loaded) == set()
         assert client("POST", "/v1/bandits/a/decisions").status == 200
         assert {each["name"]: each["loaded"] for each in client("GET", "/v1/bandits").body["bandits"]} == {
             "a": True,
@@ -693,7 +693,7 @@ def test_an_unexpected_error_is_logged_and_told_by_its_type_alone(
     def fails(*_: Any, **__: Any) -> None:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr(service.host.live["songs"].bandit, "decide", fails)
+    monkeypatch.setattr(service.host.loaded["songs"].bandit, "decide", fails)
     failed = songs("POST", f"{BANDIT}/decisions")
     problem(failed, 500, "internal")
     assert failed.body["detail"] == "the service failed: RuntimeError; see its log"

@@ -29,7 +29,7 @@ def test_a_long_request_keeps_only_its_own_bandit_waiting(
     service: Running, songs: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert songs("PUT", "/v1/bandits/more", {**SONGS, "arms": [f"a{k}" for k in range(30)]}).status == 201
-    hosted, started, go_on = service.host.live["more"], threading.Event(), threading.Event()
+    hosted, started, go_on = service.host.loaded["more"], threading.Event(), threading.Event()
     decide = hosted.bandit.decide
 
     def slow(*args: Any, **options: Any) -> Any:
@@ -126,7 +126,7 @@ def test_requests_for_a_bandit_wait_for_all_that_came_before_them(
 ) -> None:
     """Three pages and single decisions in between: what a worker thread does is never mixed with the rest."""
     assert songs("PUT", "/v1/bandits/more", {**SONGS, "arms": [f"a{k}" for k in range(30)]}).status == 201
-    hosted = service.host.live["more"]
+    hosted = service.host.loaded["more"]
     decide, inside = hosted.bandit.decide, threading.Lock()
 
     def alone(*args: Any, **options: Any) -> Any:
@@ -203,7 +203,7 @@ def test_a_snapshot_that_was_not_saved_is_followed_by_others(tmp_path: Path, mon
 @pytest.mark.parametrize("few", [1, 100], ids=["with snapshots", "without snapshots"])
 def test_idle_bandits_are_unloaded_and_go_on_where_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     monkeypatch.setattr("rotting.store.host._IDLE_SECONDS", 0.0)
-    monkeypatch.setattr("rotting.store.host._FEW_EVENTS", few)
+    monkeypatch.setattr("rotting.store.hosted._FEW_EVENTS", few)
     path, names = tmp_path / "songs.rot", [f"songs-{k}" for k in range(5)]
     twins = {name: rotting.Bandit(rotting.UCB1(), SONGS["arms"]) for name in names}
     with running(path, max_loaded=2) as service:
@@ -214,7 +214,7 @@ def test_idle_bandits_are_unloaded_and_go_on_where_they_were(tmp_path: Path, mon
             for name in names:
                 made = client("POST", f"/v1/bandits/{name}/decisions").body["decisions"]
                 assert [(each["round"], each["arm"]) for each in made] == [(turn + 1, twins[name].pull())]
-            while len(service.host.live) > 2:
+            while len(service.host.loaded) > 2:
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
     with SQLiteStore(path, readonly=True) as store:
@@ -224,7 +224,7 @@ def test_idle_bandits_are_unloaded_and_go_on_where_they_were(tmp_path: Path, mon
 
 def test_too_many_long_requests_are_refused(service: Running, songs: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rotting.service.workers._QUEUE", 2)
-    hosted, go_on = service.host.live["songs"], threading.Event()
+    hosted, go_on = service.host.loaded["songs"], threading.Event()
     explain = hosted.bandit.explain
 
     def slow() -> Any:

@@ -61,7 +61,7 @@ def test_concurrent_requests_share_a_commit(service: Running, songs: Client, mon
     threads = [threading.Thread(target=decide) for _ in range(20)]
     for thread in threads:
         thread.start()
-    wait_until(lambda: service.host.live["songs"].bandit.rounds == 20)
+    wait_until(lambda: service.host.loaded["songs"].bandit.rounds == 20)
     assert rounds == []  # nobody has an answer before it is written
     gate.set()
     for thread in threads:
@@ -112,7 +112,7 @@ def test_requests_collected_during_a_failing_commit_fail_too(
     service: Running, songs: Client, disk_full: threading.Event
 ) -> None:
     requests = SimultaneousRequests(service, 10, "POST", f"{BANDIT}/decisions")
-    wait_until(lambda: service.host.live["songs"].bandit.rounds == 10)
+    wait_until(lambda: service.host.loaded["songs"].bandit.rounds == 10)
     disk_full.set()
     requests.join()
     assert requests.statuses == [507] * 10
@@ -159,7 +159,7 @@ def test_a_response_waits_until_the_changes_it_shows_are_written(
     service: Running, songs: Client, disk_full: threading.Event
 ) -> None:
     requests = SimultaneousRequests(service, 2, "POST", f"{BANDIT}/decisions", {"idempotency_key": "k"})
-    wait_until(lambda: service.host.live["songs"].bandit.rounds == 1)
+    wait_until(lambda: service.host.loaded["songs"].bandit.rounds == 1)
     time.sleep(0.1)
     assert requests.statuses == []  # the second has the same decision, which is not written yet
     disk_full.set()

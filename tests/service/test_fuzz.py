@@ -59,7 +59,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def state(service: Running) -> tuple[Any, ...]:
     """What a refused request must not change."""
-    return service.host.last_collected, tuple(service.host.metas)
+    return service.host._batch.last, tuple(service.host.descriptions)
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])

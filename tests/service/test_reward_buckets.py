@@ -180,10 +180,10 @@ def test_events_that_do_not_fit_together_are_damage(service: Running, songs: Cli
 def test_a_bandit_whose_row_is_under_way_has_no_history_yet(service: Running) -> None:
     hosted = service.host.make("films", rotting.UCB1(), ["a", "b"])
     assert hosted.description is not None
-    service.host.metas["films"] = hosted.description  # adopted, and not written yet
+    service.host.descriptions.unwritten["films"] = hosted.description  # adopted, and not written yet
     counted, left = RewardBucketsCache(service.host).read_on("films")
     assert (counted.rounds, left) == (0, 0)
-    del service.host.metas["films"]
+    del service.host.descriptions.unwritten["films"]
 
 
 @pytest.mark.parametrize(

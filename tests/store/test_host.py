@@ -18,6 +18,7 @@ from rotting.errors import (
     StoreLockedError,
 )
 from rotting.live.saved_state import StateParts
+from rotting.store.descriptions import is_made_with
 from rotting.store.host import Host
 from rotting.store.hosted import Hosted
 from rotting.store.protocol import StoredEvent
@@ -27,8 +28,8 @@ from tests.helpers.stores import KINDS, checked, newest_snapshot, place
 ARMS = ["a", "b", "c"]
 
 
-def made(host: Host, name: str = "songs", **options: int) -> Hosted:
-    return host.adopt(host.make(name, rotting.UCB1(), ARMS, **options))
+def made(host: Host, name: str = "songs", seed: int = 0) -> Hosted:
+    return host.adopt(host.make(name, rotting.UCB1(), ARMS, seed=seed))
 
 
 def play(host: Host, hosted: Hosted, rounds: int) -> list[object]:
@@ -79,7 +80,7 @@ def test_a_bandit_is_resumed_as_it_was(tmp_path: Path) -> None:
     state = hosted.bandit.get_state()
     host.close()
     host = Host(path)
-    assert host.live == {}
+    assert host.loaded == {}
     resumed = host.adopt(host.load("songs"))
     assert resumed.bandit.get_state() == state
     assert host.adopt(host.load("songs")) is resumed  # the one in use stays
@@ -96,13 +97,13 @@ def test_nothing_in_memory_is_ahead_of_the_store_after_a_failed_write(tmp_path: 
     write(host)
     kept = first.bandit.get_state()
     play(host, first, 1)
-    host.add_note("songs", "key:a", body="x")
+    host.add_note(first, "key:a", body="x")
     host.take()  # is not written
     play(host, first, 1)
     new = made(host, "new")
     loaded_before = host.load("more")
     host.fail(StoreFullError("the disk is full"))
-    assert host.live == {}
+    assert host.loaded == {}
     assert host.note("songs", "key:a") is None
     assert isinstance(host.trouble, StoreFullError)
     first.bandit.decide()
@@ -111,7 +112,7 @@ def test_nothing_in_memory_is_ahead_of_the_store_after_a_failed_write(tmp_path: 
     host.recover()
     host.resume_writing()
     assert host.trouble is None
-    assert "new" not in host.metas
+    assert "new" not in host.descriptions
     for stale in (new, loaded_before):
         with pytest.raises(StoreFailedError, match="try again"):
             host.adopt(stale)
@@ -135,13 +136,14 @@ def test_nothing_of_the_next_batch_survives_a_failed_write(tmp_path: Path) -> No
     host.take()  # is not written
     first.bandit.decide()
     host.collect(first, {"note": "key:a", "body": "x", "answer": "y"})
-    play(host, made(host, "new"), 1)
-    host.add_note("new", "key:b", body="x")
+    new = made(host, "new")
+    play(host, new, 1)
+    host.add_note(new, "key:b", body="x")
     host.archive(second)
 
     def check() -> None:
         assert host.take().is_empty
-        assert sorted(host.metas) == ["more", "songs"]
+        assert sorted(host.descriptions) == ["more", "songs"]
         assert host.note("songs", "key:a") is None
         assert not host.is_archived("more")
 
@@ -151,7 +153,7 @@ def test_nothing_of_the_next_batch_survives_a_failed_write(tmp_path: Path) -> No
         host.recover()
         host.resume_writing()
         check()
-    assert host.last_collected == 4
+    assert host._batch.last == 4
     back = host.adopt(host.load("songs"))
     assert back.bandit.get_state() == kept
     play(host, back, 1)
@@ -171,10 +173,10 @@ def test_events_on_the_disk_count_although_the_write_failed(tmp_path: Path) -> N
     batch = host.take()
     host.write(batch)
     host.fail(StoreFailedError("could not be synced"))  # after all of it was written
-    assert (list(host.metas), host.live) == (["songs"], {})
+    assert (list(host.descriptions), host.loaded) == (["songs"], {})
     host.recover()
     host.resume_writing()
-    assert list(host.metas) == ["songs"]
+    assert list(host.descriptions) == ["songs"]
     back = host.adopt(host.load("songs"))
     assert back.bandit.rounds == 2
     play(host, back, 1)
@@ -210,12 +212,12 @@ def test_what_is_loaded_while_nothing_can_be_written_is_read_again_afterwards(tm
     host.fail(StoreFullError("has no room"))
     reading = host.adopt(host.load("songs"))  # reads go on
     reading.bandit.decide()
-    for refused in (lambda: host.collect(reading), lambda: host.add_note("songs", "key:a"), lambda: made(host, "new")):
+    for refused in (lambda: host.collect(reading), lambda: host.add_note(reading, "key:a"), lambda: made(host, "new")):
         with pytest.raises(StoreFullError):
             refused()
     host.recover()
     host.resume_writing()
-    assert host.live == {}
+    assert host.loaded == {}
     with pytest.raises(StoreFailedError, match="try again"):
         host.check_current(reading)
     host.close()
@@ -263,13 +265,13 @@ def test_a_long_log_gets_a_snapshot_while_bandits_are_used(tmp_path: Path, monke
 def test_notes_are_found_before_and_after_they_are_written(tmp_path: Path) -> None:
     path = tmp_path / "songs.rot"
     host = Host(path)
-    made(host)
+    hosted = made(host)
     assert host.note("songs", "key:a") is None  # the bandit is not written yet
     batch = host.take()
     assert host.note("songs", "key:a") is None
     host.write(batch)
-    host.add_note("songs", "key:a", body="x")
-    host.add_note("songs", "key:a", body="y")
+    host.add_note(hosted, "key:a", body="x")
+    host.add_note(hosted, "key:a", body="y")
     assert host.note("songs", "key:a") == {"note": "key:a", "body": "y"}
     write(host)
     host.close()
@@ -279,7 +281,7 @@ def test_notes_are_found_before_and_after_they_are_written(tmp_path: Path) -> No
     with pytest.raises(InvalidValueError, match="^bandit must be one of "):
         host.note("none", "key:a")
     host.archive(host.adopt(host.load("songs")))
-    host.archive(host.live["songs"])
+    host.archive(host.loaded["songs"])
     assert len(host.take().events) == 1
     host.close()
 
@@ -293,7 +295,7 @@ def test_notes_are_held_in_memory_only_until_they_are_written(tmp_path: Path, mo
         hosted.bandit.decide()
         host.collect(hosted, {"note": f"key:{number}", "body": "x", "answer": str(number)})
     batch = host.take()
-    host.add_note("songs", "key:7", cancelled=True)
+    host.add_note(hosted, "key:7", cancelled=True)
     host.write(batch)
     host.finish(batch)
     looked_up, note = list[str](), SQLiteStore.note
@@ -353,17 +355,18 @@ def test_a_host_that_is_closed_leaves_no_reader_open(tmp_path: Path) -> None:
     host.close()
     for reader in (one, other):
         with pytest.raises(StoreError, match="closed"):
-            reader.contents("songs", 0, 3, 1 << 20)
+            reader.encoded_events("songs", 0, 3, 1 << 20)
 
 
 def test_other_bandits_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     host = Host(tmp_path / "songs.rot")
     made(host, seed=3)
     options = {"seed": 3, "pending": "shrink", "max_pending": 10_000}
-    assert host.is_same("songs", rotting.UCB1(), list(ARMS), options)
-    assert not host.is_same("songs", rotting.UCB1(sigma=2.0), list(ARMS), options)
-    assert not host.is_same("songs", rotting.UCB1(), ["a"], options)
-    assert not host.is_same("songs", rotting.UCB1(), list(ARMS), {**options, "seed": 4})
+    description = host.descriptions["songs"]
+    assert is_made_with(description, rotting.UCB1(), list(ARMS), options)
+    assert not is_made_with(description, rotting.UCB1(sigma=2.0), list(ARMS), options)
+    assert not is_made_with(description, rotting.UCB1(), ["a"], options)
+    assert not is_made_with(description, rotting.UCB1(), list(ARMS), {**options, "seed": 4})
     with pytest.raises(InvalidValueError, match="^bandit must be"):
         host.make("", rotting.UCB1(), ARMS)
     with pytest.raises(InvalidTypeError, match="^policy must be"):
@@ -452,7 +455,7 @@ def test_bandits_beyond_the_bound_are_unloaded_and_loaded_again_as_they_were(tmp
     write(host)
     assert host.find("a") is not None  # the others were used longer ago now
     assert unload_idle(host) == ["b", "c"]
-    assert list(host.live) == ["d", "a"]
+    assert list(host.loaded) == ["d", "a"]
     for name in "bc":
         hosted = host.adopt(host.load(name))
         assert [hosted.bandit.decide().arm for _ in range(20)] == [twins[name].pull() for _ in range(20)]
@@ -467,18 +470,18 @@ def test_a_bandit_with_unwritten_events_is_not_unloaded(tmp_path: Path) -> None:
     host = Host(tmp_path / "songs.rot", max_loaded=1)
     first, second = made(host, "first"), made(host, "second")
     assert unload_idle(host) == ["first"]
-    assert "first" in host.live  # the store does not have it yet
+    assert "first" in host.loaded  # the store does not have it yet
     write(host)
     play(host, first, 1)
     unload_idle(host)
-    assert "first" in host.live  # its events are collected, and not written
+    assert "first" in host.loaded  # its events are collected, and not written
     batch = host.take()
     host.write(batch)
     unload_idle(host)
-    assert "first" in host.live  # they are written, but not reported yet
+    assert "first" in host.loaded  # they are written, but not reported yet
     host.finish(batch)
     unload_idle(host)
-    assert list(host.live) == [second.name]
+    assert list(host.loaded) == [second.name]
     host.close()
 
 
@@ -489,7 +492,7 @@ def test_a_bandit_in_use_is_not_unloaded(tmp_path: Path) -> None:
     assert host.find_idle(time.monotonic()) == []  # both were used just now
     assert host.find_idle(time.monotonic() + 3_600.0) == [first]
     host.unload(first)
-    assert "first" in host.live  # it was used too recently
+    assert "first" in host.loaded  # it was used too recently
     host.close()
 
 
@@ -514,7 +517,7 @@ def test_replayed_events_count_towards_the_next_snapshot(tmp_path: Path, monkeyp
     monkeypatch.setattr("rotting.store.limits.SNAPSHOT_EVENTS", 14)
     hosted = host.load("songs")
     assert (hosted.unsaved, hosted.last_number) == (12, 12)
-    host.live.clear()
+    host.loaded.clear()
     play(host, host.adopt(hosted), 1)
     batch = host.take()
     host.write(batch)
@@ -530,7 +533,7 @@ def test_a_bandit_that_was_only_loaded_is_saved_with_the_number_of_its_last_even
     host = Host(path)
     play(host, made(host), 6)
     write(host)
-    host.live.clear()  # as after a crash: no snapshot
+    host.loaded.clear()  # as after a crash: no snapshot
     host.close()
     host = Host(path)
     host.adopt(host.load("songs"))
@@ -572,12 +575,12 @@ def test_descriptions_are_those_of_the_store_and_of_new_bandits(tmp_path: Path) 
     made(host)
     write(host)
     made(host, "films", seed=3)
-    assert (list(host.metas), len(host.metas)) == (["songs", "films"], 2)
-    assert (host.metas["songs"]["seed"], host.metas["films"]["seed"]) == (0, 3)
-    assert "radio" not in host.metas
+    assert (list(host.descriptions), len(host.descriptions)) == (["songs", "films"], 2)
+    assert (host.descriptions["songs"]["seed"], host.descriptions["films"]["seed"]) == (0, 3)
+    assert "radio" not in host.descriptions
     with pytest.raises(KeyError):
-        host.metas["radio"]
+        host.descriptions["radio"]
     host.fail(StoreFullError("cannot grow"))
-    assert list(host.metas) == ["songs"]
+    assert list(host.descriptions) == ["songs"]
     with pytest.raises(StoreFullError):
         host.close()

@@ -216,15 +216,15 @@ def test_the_events_of_one_bandit_come_in_pieces_as_they_are(tmp_path: Path) -> 
         store.append([("ab"[k % 2], {"k": k}) for k in range(10)])
         found, after, left = [], 0, [5]
         while left[-1]:
-            rows, after, more = store.contents("b", after, 2)
+            rows, after, more = store.encoded_events("b", after, 2)
             found += rows
             left.append(more)
         assert found == [(k + 1, 1, b'{"k":%d}' % k) for k in (1, 3, 5, 7, 9)]
         assert (after, left) == (10, [5, 3, 1, 0])
-        assert store.contents("b", 10, 2) == ([], 10, 0)
-        assert store.contents("none", 0, 2) == ([], 0, 0)
+        assert store.encoded_events("b", 10, 2) == ([], 10, 0)
+        assert store.encoded_events("none", 0, 2) == ([], 0, 0)
         with pytest.raises(InvalidValueError, match="^bandit must be one of"):
-            store.contents("c", 0, 2)
+            store.encoded_events("c", 0, 2)
 
 
 def test_a_page_of_events_ends_at_a_number_of_bytes(tmp_path: Path) -> None:
@@ -233,21 +233,21 @@ def test_a_page_of_events_ends_at_a_number_of_bytes(tmp_path: Path) -> None:
         for checked in (False, True):
             pages, last, left = [], 0, 1
             while left:
-                rows, last, left = store.contents("songs", last, 10, max_bytes=40, checked=checked)
+                rows, last, left = store.encoded_events("songs", last, 10, max_bytes=40, checked=checked)
                 pages.append([number for number, _, _ in rows])
             assert pages == [[1, 2], [3], [4]]
-            assert len(store.contents("songs", 0, 3, checked=checked).rows) == 3
+            assert len(store.encoded_events("songs", 0, 3, checked=checked).rows) == 3
         store.append([("songs", {"n": 5})])  # no page holds its view of the file
-        assert store.contents("songs", 4, 9, max_bytes=0) == ([(5, 1, b'{"n":5}')], 5, 0)
+        assert store.encoded_events("songs", 4, 9, max_bytes=0) == ([(5, 1, b'{"n":5}')], 5, 0)
 
 
 @pytest.mark.parametrize(("change", "why"), TAMPERED[:3])
 def test_a_page_of_events_is_checked_on_request(path: Path, change: str, why: str) -> None:
     sql(path, change)
     with SQLiteStore(path, readonly=True) as store:
-        assert len(store.contents("songs", 0, 20).rows) == 20
+        assert len(store.encoded_events("songs", 0, 20).rows) == 20
         with pytest.raises(StoreDamagedError, match=f"{why}|before event 8 one of 'songs' is missing"):
-            store.contents("songs", 0, 20, checked=True)
+            store.encoded_events("songs", 0, 20, checked=True)
 
 
 def test_one_failed_read_of_a_reader_is_not_for_ever(path: Path) -> None:

@@ -172,11 +172,11 @@ def test_a_log_that_does_not_name_its_writer_opens_and_verifies() -> None:
     medium, policy = Medium(), upgraded(choose)
     with open_in(MemoryStore(medium), "songs", policy, ARMS) as bandit:
         play(bandit, 3)
-    meta = MemoryStore(medium, readonly=True).bandits()["songs"]
-    del meta["version"], meta["code"]
+    description = MemoryStore(medium, readonly=True).bandits()["songs"]
+    del description["version"], description["code"]
     old, events = Medium(), [(event.bandit, event.payload) for event in MemoryStore(medium, readonly=True).read()]
     with MemoryStore(old) as store:
-        store.append(events, [("songs", {**meta, "pending": "young"})])  # the word of that time
+        store.append(events, [("songs", {**description, "pending": "young"})])  # the word of that time
     with open_in(MemoryStore(old), "songs", policy, ARMS, pending="shrink") as bandit:
         assert bandit.rounds == 3
         play(bandit, 1)
@@ -204,7 +204,7 @@ def test_a_host_names_the_writer_before_its_first_events(tmp_path: Path) -> None
     for code in (choose, choose, choose_backwards):
         new = upgraded(code)
         host = Host(path)
-        hosted = host.adopt(host.load("songs") if "songs" in host.metas else host.make("songs", policy, ARMS))
+        hosted = host.adopt(host.load("songs") if "songs" in host.descriptions else host.make("songs", policy, ARMS))
         chosen.append(hosted.bandit.decide().arm)
         host.collect(hosted)
         host.write(host.take())

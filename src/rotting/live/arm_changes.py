@@ -57,7 +57,7 @@ class ArmChanges(BanditView[Arm]):
             return pending.total / pending.number, 1
         if not isinstance(prior, tuple | list) or len(prior) != 2:
             raise InvalidValueError("prior", "be a mean and a weight, or 'pooled'", prior)
-        return self._rewards.check(prior[0], "mean"), int(_WEIGHT.check("weight", prior[1]))
+        return self._reward_rule.check(prior[0], "mean"), int(_WEIGHT.check("weight", prior[1]))
 
     def remove_arm(self, arm: Arm, keep: bool = False) -> None:
         """Stop choosing `arm`: `retire` it with `keep=True`, otherwise `forget` it.

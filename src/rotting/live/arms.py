@@ -79,16 +79,16 @@ def check_iterable(arms: object, name: str = "arms") -> None:
         raise InvalidTypeError(name, "be a list of arms", arms)
 
 
-def arm_to_json(arm: Any) -> Any:
+def arm_to_json(arm: object) -> object:
     """Return an arm as JSON represents it: lists instead of tuples."""
     return [arm_to_json(part) for part in arm] if isinstance(arm, tuple) else arm
 
 
-def _to_tuples(value: Any) -> Any:
+def _to_tuples(value: object) -> object:
     return tuple(map(_to_tuples, value)) if isinstance(value, list | tuple) else value
 
 
-def restore_arm(arm: Any) -> Any:
+def restore_arm(arm: object) -> Any:
     """Return the arm that `arm_to_json` wrote. Its type is known only to the program that gave the arm its id."""
     restored = _to_tuples(arm)
     check_arm(restored)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Any, Literal, Self, overload
+from typing import Literal, Self, overload
 
 from rotting.common.rules import nonnegative_int, positive_int
 from rotting.engines.tiers import CompileMode
@@ -116,7 +116,7 @@ class Bandit(ArmChanges[Arm]):
         return bandit
 
     @classmethod
-    def from_state(cls, state: Any, compile: CompileMode = "auto") -> "Bandit":
+    def from_state(cls, state: object, compile: CompileMode = "auto") -> "Bandit":
         """Return the bandit that `get_state` saved; it decides as the original would.
 
         Args:
@@ -132,7 +132,7 @@ class Bandit(ArmChanges[Arm]):
         """
         return Bandit.holding(Guard(restore(state, compile)))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[..., "Bandit"], tuple[object]]:
         return Bandit.from_state, (self.get_state(),)  # so that a copy, even in another process, is independent
 
     # --- Decisions ------------------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class Bandit(ArmChanges[Arm]):
                 entry, reason = state.decide(page, guard.ids.new(), True, now)
                 page.take(entry.slot)
                 arm = state.arms.names[entry.slot]
-                made.append(Decision(entry.key, arm, entry.round, entry.propensity, reason))  # type: ignore[arg-type]
+                made.append(_decision(Decision, (entry.key, arm, entry.round, entry.propensity, reason)))
         if state.warnings:
             self._warn()
         return tuple(made)
@@ -225,7 +225,7 @@ class Bandit(ArmChanges[Arm]):
             id: the decision, or its id.
             reward: a finite number. True and False are refused, since they are rarely meant as a reward.
         """
-        value, state = self._rewards.check(reward), self._state
+        value, state = self._reward_rule.check(reward), self._state
         key = id if type(id) is str else id_of(id)
         with self._guard.lock:
             if state.window is not None:
@@ -249,7 +249,7 @@ class Bandit(ArmChanges[Arm]):
         """
         if not isinstance(rewards, Iterable):
             raise InvalidTypeError("rewards", "be pairs of a decision and a reward", rewards)
-        pairs = [(id_of(id), self._rewards.check(reward)) for id, reward in map(_check_pair, rewards)]
+        pairs = [(id_of(id), self._reward_rule.check(reward)) for id, reward in map(_check_pair, rewards)]
         with self._guard.lock:
             self._guard.settle()
             outcomes = [self._state.reward(key, value) for key, value in pairs]
@@ -271,7 +271,7 @@ class Bandit(ArmChanges[Arm]):
             arm: its id.
             reward: a finite number.
         """
-        value, state = self._rewards.check(reward), self._state
+        value, state = self._reward_rule.check(reward), self._state
         with self._guard.lock:
             slot = state.arms.known(arm, retired=True)
             if state.window is not None:
@@ -314,14 +314,12 @@ class Bandit(ArmChanges[Arm]):
             >>> bandit.explain()["a"].mean, bandit.arms, bandit.rounds
             (0.5, ('a', 'b', 'c'), 5)
         """
-        state, rule = self._state, self._rewards
-        given = read(
-            history, name, NumberRule(rule.check, rule.least, rule.most), self.policy if state.learner.uses_propensity else None
-        )
+        state, rule = self._state, self._reward_rule
+        dividing = self.policy if state.learner.uses_propensity else None
+        given = read(history, name, NumberRule(rule.check, rule.least, rule.most), dividing)
         with self._guard.lock:
             rows, new = match_arms(given, state.arms, unknown)
-            if state.rounds + rows.which.size > state.max_rounds:
-                state.refuse_round(state.rounds + rows.which.size)
+            state.check_rounds(rows.which.size)
             self._guard.settle()
             for arm in new:
                 state.add(arm, None)
@@ -399,7 +397,7 @@ class Bandit(ArmChanges[Arm]):
         if limit is not None and not ages:
             raise InvalidTypeError("limit", "be given with an age only", limit, got=f"limit={brief(limit)}")
         most = None if limit is None else positive_int("limit", limit)
-        value = None if isinstance(missing, str) and missing == "drop" else self._rewards.check(missing, "missing")
+        value = None if isinstance(missing, str) and missing == "drop" else self._reward_rule.check(missing, "missing")
         with self._guard.lock:
             if id is not None:
                 return self._end(id_of(id), "expired", value)

@@ -6,7 +6,7 @@ the bandits of `rotting.store` with a log of the events.
 
 import sys
 from collections.abc import Hashable, Iterable
-from typing import Generic, Literal, NamedTuple, NoReturn
+from typing import Generic, Literal, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class RewardWindow(NamedTuple):
     missing: float | None  # None: the decision does not count
 
     @classmethod
-    def checked(cls, policy: Policy, reward_window: Duration | None, missing: float | None) -> "RewardWindow | None":
+    def checked(cls, policy: Policy, reward_window: object, missing: object) -> "RewardWindow | None":
         """Return the reward window of these arguments of `Bandit`; None if there is none."""
         if reward_window is None:
             if missing != 0.0:
@@ -59,6 +59,17 @@ class RewardWindow(NamedTuple):
             return None
         value = None if missing is None else RewardRule(policy).check(missing, "missing")
         return cls(seconds_in("reward_window", reward_window), value)
+
+
+class BanditOptions(TypedDict, total=False):
+    """The arguments of `Bandit` that have a default and are saved with the bandit."""
+
+    seed: int
+    pending: PendingMode
+    max_pending: int
+    reward_window: Duration | None
+    missing: float | None
+    probe: float | None
 
 
 class Redecision(NamedTuple):
@@ -183,7 +194,7 @@ class BanditState(Generic[Arm]):
             raise InvalidValueError("event", f"be the decision of round {t}", arm, hint=f" in round {data['round']}")
         arms, without = (None if each is None else map(restore_arm, each) for each in (data["arms"], data["without"]))
         among, slot = self.arms.available(arms, without), self.arms.known(arm)
-        if self.ledger.is_full:
+        if len(self.ledger.entries) >= self.ledger.max_pending:
             self._end_oldest(None)
         chosen, _, _ = self.chooser.choose(t, self.random_key, among, False)
         if propensity is None and self.learner.uses_propensity:
@@ -219,17 +230,19 @@ class BanditState(Generic[Arm]):
         names, active = self.arms.names, self.arms.active
         return [names[slot] for slot in sorted(self.probe.in_effect) if active.get(names[slot]) == slot]
 
-    def refuse_round(self, rounds: int) -> NoReturn:
-        """Raise the error of a policy that is not tuned for this many rounds."""
-        raise horizon_error(self.policy, "round", rounds, got=f"round {rounds}")
+    def check_rounds(self, more: int) -> None:
+        """Raise an error if the policy is not tuned for so many more rounds."""
+        last = self.rounds + more
+        if last > self.max_rounds:
+            raise horizon_error(self.policy, "round", last, got=f"round {last}")
 
     def decide(
         self, among: Ints | Complement | Page, key: Key, explained: bool, now: float
     ) -> tuple[Entry, ArmExplanation | None]:
         """Choose one of the slots `among` at the time `now`; `explained`: with its propensity and the reason."""
         ledger, t = self.ledger, self.rounds + 1
-        if t > self.max_rounds:
-            self.refuse_round(t)
+        if t > self.max_rounds:  # first, to save every decision the call
+            self.check_rounds(1)
         if len(ledger.entries) >= ledger.max_pending:
             self._end_oldest(among if type(among) is Page else None)
         slot, propensity, reason = self.chooser.choose(t, self.random_key, among, explained)
@@ -294,13 +307,8 @@ class BanditState(Generic[Arm]):
 
     def end(self, entry: Entry, event: str, value: float | None) -> None:
         """End a pending decision (`event`: "cancelled" or "expired") without its reward; learn `value` instead unless None."""
-        slot = entry.slot
-        if value is None:
-            self.pending.ended(slot)
-        else:
-            self.learner.learn(self.rounds, slot, value, entry.propensity)
-            self.pending.learned(slot, value, True)
-            self.missing_zeros.done = self.missing_zeros.done or value == 0.0
+        self.chooser.settle(entry, value, self.rounds)
+        self.missing_zeros.done = self.missing_zeros.done or value == 0.0
         self.ledger.close(entry, None)
         self._record(event, id=entry.key, **({"reward": value} if event == "expired" else {}))
         self._settle_rewarded()
@@ -311,18 +319,10 @@ class BanditState(Generic[Arm]):
         Returns the slots of the decisions after them that settle now, too.
         """
         for entry in list(self.ledger.until(last)):
-            self._settle(entry, missing)
+            self.chooser.settle(entry, missing if entry.reward is None else entry.reward, self.rounds)
+            self.ledger.close(entry, entry.reward)
         self._record("settled", round=last, missing=missing)
         return self._settle_rewarded()
-
-    def _settle(self, entry: Entry, missing: float | None) -> None:
-        value = missing if entry.reward is None else entry.reward
-        if value is None:
-            self.pending.ended(entry.slot)
-        else:
-            self.learner.learn(self.rounds, entry.slot, value, entry.propensity)
-            self.pending.learned(entry.slot, value, True)
-        self.ledger.close(entry, entry.reward)
 
     def _settle_rewarded(self) -> list[int]:
         """Settle the oldest decisions as long as they have a reward, and return their slots.
@@ -331,7 +331,8 @@ class BanditState(Generic[Arm]):
         """
         slots: list[int] = []
         while self.window is not None and (oldest := self.ledger.oldest()) is not None and oldest.reward is not None:
-            self._settle(oldest, None)
+            self.chooser.settle(oldest, oldest.reward, self.rounds)
+            self.ledger.close(oldest, oldest.reward)
             slots.append(oldest.slot)
         return slots
 
@@ -347,8 +348,7 @@ class BanditState(Generic[Arm]):
         uses_propensity = self.learner.uses_propensity
         if uses_propensity and arm not in self.arms.active:
             raise InvalidValueError("arm", "have been pulled, or be one that may be", arm, hint=", which was removed")
-        if rounds > self.max_rounds:
-            self.refuse_round(rounds)
+        self.check_rounds(1)
         propensity = None
         if uses_propensity:  # computed on copies, since a choice changes the state
             chances = self.pending.copy().probabilities(self.learner.copy(), rounds, self.random_key, self.arms.slots)
@@ -371,14 +371,12 @@ class BanditState(Generic[Arm]):
         """Learn rewards without a decision, each in a round of its own; `which` has the positions of their arms in `arms`."""
         places = [self.arms.known(arm, retired=True) for arm in arms]
         slots = np.array(places, np.int64)[which]
-        last = self.rounds + which.size
-        if last > self.max_rounds:
-            self.refuse_round(last)
+        self.check_rounds(which.size)
         self.learner.learn_rounds(self.rounds + 1, slots, rewards, propensities)
         if self.probe is not None:
             for slot, row in zip(*np.unique(slots, return_index=True), strict=True):
                 self.probe.pulled(int(slot), self.rounds + 1 + int(row))
-        self.rounds = last
+        self.rounds += which.size
         self.pending.learned_all(slots, rewards)
         if self.events is not None:
             self.events += learned_many([self.arms.names[slot] for slot in places], which, rewards, propensities)

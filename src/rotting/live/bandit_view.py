@@ -4,7 +4,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Generic
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from rotting.live.explanations import ArmExplanation, Explanation
 from rotting.live.locks import Guard
 from rotting.live.preview import Preview
 from rotting.live.reward_rule import RewardRule
-from rotting.live.saved_state import StateParts
+from rotting.live.saved_state import SavedState, StateParts
 from rotting.live.shared_functions import is_library_kernel
 from rotting.policy import Policy
 
@@ -37,7 +37,7 @@ class BanditView(Generic[Arm]):
 
     def __init__(self, guard: Guard[Arm], warn: Callable[[str], object] | None = None) -> None:
         self._guard, self._state, self._warn_with = guard, guard.state, warn
-        self._rewards = RewardRule(guard.state.policy)
+        self._reward_rule = RewardRule(guard.state.policy)
 
     @property
     def policy(self) -> Policy:
@@ -101,8 +101,7 @@ class BanditView(Generic[Arm]):
         if count > most:
             limit = "the number of available arms" if most == among.size else "max_pending"
             raise InvalidValueError("count", f"be at most {most}, {limit}", count)
-        if state.rounds + count > state.max_rounds:
-            state.refuse_round(state.rounds + count)
+        state.check_rounds(count)
         return among
 
     def preview(
@@ -203,7 +202,7 @@ class BanditView(Generic[Arm]):
         trial.warm_up()
         pending.warm_up(trial)
         if not is_library_kernel(state.policy.kernel) and t <= state.max_rounds:
-            slot, reward = pending.choose(trial, t, state.random_key, slots).slot, self._rewards.middle
+            slot, reward = pending.choose(trial, t, state.random_key, slots).slot, self._reward_rule.middle
             trial.learn_all(np.full(1, t), np.full(1, slot), np.full(1, reward))
             trial.learn(t, slot, reward)
             trial.explain(t, slots, slot)
@@ -211,7 +210,7 @@ class BanditView(Generic[Arm]):
         trial.forget(int(slots[0]))
         trial.set_present(slots)
 
-    def get_state(self) -> dict[str, Any]:
+    def get_state(self) -> SavedState:
         """Return the policy, the arms, the statistics, the decisions and the randomness as JSON-able data, for `from_state`."""
         with self._guard.lock:
             parts = StateParts.of(self._state)

@@ -1,7 +1,7 @@
 """Games that the checks of a policy play, with the rules that hold in every game."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -92,7 +92,7 @@ class _Player:
 
 def play_game(
     policy: Policy, choose: Choose, update: Update, table: Floats, capacity: int, explain: Callable[..., Reason] | None = None
-) -> tuple[list[int], Any]:
+) -> tuple[list[int], NamedTuple]:
     """Play a game. If `explain` is given, every arm is explained before every choice, and the indices must fit the choices."""
     n_arms, rounds = table.shape
     player = _Player(policy, choose, update, n_arms, capacity)

@@ -1,4 +1,4 @@
-"""Chooses arms: with the policy's state and the pending decisions."""
+"""Chooses arms and learns their rewards: with the policy's state and the pending decisions."""
 
 from collections.abc import Callable
 
@@ -8,6 +8,8 @@ from rotting.common.arrays import Ints
 from rotting.live.arms import Complement
 from rotting.live.explanations import ArmExplanation
 from rotting.live.learner import UNKNOWN, Learner
+from rotting.live.learner_functions import SlotAndReason
+from rotting.live.ledger import Entry
 from rotting.live.pages import Page
 from rotting.live.pending_decisions import PendingDecisions
 
@@ -19,7 +21,7 @@ _explanation: Callable[[type[ArmExplanation], tuple[object, ...]], ArmExplanatio
 
 
 class Chooser:
-    """Chooses arms for a bandit. It knows slots and rounds, but no ids.
+    """Chooses arms for a bandit, and learns the rewards of its decisions. It knows slots and rounds, but no ids.
 
     Args:
         learner: the policy with the rewards that it has learned.
@@ -51,8 +53,8 @@ class Chooser:
             offered = among
         reason = None
         if explained:
-            slot, index, mean, window, width = learner.choose_and_explain(t, key, offered)
-            reason = self._reason(slot, index, mean, window, width)
+            found = learner.choose_and_explain(t, key, offered)
+            slot, reason = found[0], self._reason(found)
         else:
             slot = learner.choose(t, key, offered)
         propensity = self._propensity
@@ -68,8 +70,7 @@ class Chooser:
         learner.make_room(t)
         in_one_call = pending.choose_and_explain(learner, t, key, among) if type(among) is not Page else None
         if in_one_call is not None:
-            slot, index, mean, window, width = in_one_call
-            return slot, self._propensity, self._reason(slot, index, mean, window, width) if explained else None
+            return in_one_call[0], self._propensity, self._reason(in_one_call) if explained else None
         candidates = among.candidates(learner) if type(among) is Page else pending.find_candidates(learner, among)
         drawn = None
         if draws and explained and candidates.offered.size:
@@ -80,7 +81,7 @@ class Chooser:
             index, mean, window, width = UNKNOWN if offered is None else learner.explain(t, offered, slot)
             index = index if waiting_index is None else waiting_index
             # The conversions are for policies that are not compiled, which explain with numbers of NumPy.
-            reason = self._reason(slot, float(index), float(mean), int(window), float(width))
+            reason = self._reason((slot, float(index), float(mean), int(window), float(width)))
         propensity = self._propensity
         if draws and explained:  # 1 if the policy did not draw, since all arms wait
             propensity = 1.0 if drawn is None else float(drawn[np.searchsorted(candidates.offered, slot)])
@@ -88,6 +89,15 @@ class Chooser:
             propensity = float(learner.state.propensity[slot])
         return slot, propensity, reason
 
-    def _reason(self, slot: int, index: float, mean: float, window: int, width: float) -> ArmExplanation:
+    def settle(self, entry: Entry, reward: float | None, rounds: int) -> None:
+        """End a pending decision after so many rounds: learn its reward; nothing if that is None."""
+        if reward is None:
+            self.pending.ended(entry.slot)
+        else:
+            self.learner.learn(rounds, entry.slot, reward, entry.propensity)
+            self.pending.learned(entry.slot, reward, True)
+
+    def _reason(self, found: SlotAndReason) -> ArmExplanation:
+        slot, index, mean, window, width = found
         pending = self.pending
         return _explanation(ArmExplanation, (index, mean, window, width, pending.rewards[slot], pending.pending[slot]))

@@ -2,19 +2,23 @@
 
 from collections.abc import Callable
 from functools import cache, partial
+from typing import TypeVar
 
 import numpy as np
 
 from rotting.engines.entry_points import EntryPoint
-from rotting.engines.tiers import CompileMode, Entries, Functions, resolve_mode
+from rotting.engines.tiers import CompileMode, Entries, Functions
 from rotting.kernels.binding import bind
 from rotting.kernels.nested_state import new_state
 from rotting.kernels.policy_slots import choose, explain
 from rotting.live import pending_rule
-from rotting.live.learner import Learner, SlotAndReason, is_trusted
+from rotting.live.learner import Learner
+from rotting.live.learner_functions import SlotAndReason, is_trusted
 from rotting.live.pending_rule import Counts
 from rotting.live.shared_functions import shared
 from rotting.policy import Policy
+
+T = TypeVar("T")
 
 # Examples of arguments, for their types.
 _ARMS = np.zeros(1, np.int64)
@@ -29,15 +33,21 @@ class ForAllPolicies(Functions):
 
 
 class Compete(Functions):
-    """`compete` for one policy."""
+    """`compete` for a policy that has an index."""
 
     compete: Callable[..., tuple[int, float]]
 
+    def __init__(self, policy: Policy, mode: CompileMode) -> None:
+        super().__init__(partial(_compete_entries, policy), mode)
+
 
 class ChooseAndCompete(Functions):
-    """`choose_and_compete` for one policy."""
+    """`choose_and_compete` for a policy that has an index."""
 
     choose_and_compete: Callable[..., SlotAndReason]
+
+    def __init__(self, policy: Policy, mode: CompileMode) -> None:
+        super().__init__(partial(_choose_and_compete_entries, policy), mode)
 
 
 def _entries_for_all() -> Entries:
@@ -47,21 +57,11 @@ def _entries_for_all() -> Entries:
     }
 
 
-@cache
-def functions_for_all(mode: CompileMode) -> ForAllPolicies:
-    """Return the functions that are the same for all policies."""
-    return ForAllPolicies(_entries_for_all, mode)
-
-
 def _compete_entries(policy: Policy) -> Entries:
     bound = bind(pending_rule.compete, {explain: policy.kernel.explain})
     state = new_state(policy, 1, 1)  # of the types of every state of the policy
     arguments = (policy.params, state, 1, _ARMS, _COUNTS, 0, _ARMS)
     return {"compete": EntryPoint(bound, policy, arguments, not is_trusted(policy))}
-
-
-def _make_compete(policy: Policy, mode: CompileMode) -> Compete:
-    return Compete(partial(_compete_entries, policy), mode)
 
 
 def _choose_and_compete_entries(policy: Policy) -> Entries:
@@ -70,15 +70,12 @@ def _choose_and_compete_entries(policy: Policy) -> Entries:
     return {"choose_and_compete": EntryPoint(bound, policy, (policy.params, state, 1, 1, _ARMS, _COUNTS, True, _ARMS))}
 
 
-def _make_choose_and_compete(policy: Policy, mode: CompileMode) -> ChooseAndCompete:
-    return ChooseAndCompete(partial(_choose_and_compete_entries, policy), mode)
+@cache
+def functions_for_all(mode: CompileMode) -> ForAllPolicies:
+    """Return the functions that are the same for all policies."""
+    return ForAllPolicies(_entries_for_all, mode)
 
 
-def compete_for(learner: Learner) -> Compete:
-    """Return `compete` for the policy of a learner, which has an index."""
-    return shared(learner.policy, learner.state, resolve_mode(learner.compile), _make_compete)
-
-
-def choose_and_compete_for(learner: Learner) -> ChooseAndCompete:
-    """Return `choose_and_compete` for the policy of a learner, which has an index."""
-    return shared(learner.policy, learner.state, resolve_mode(learner.compile), _make_choose_and_compete)
+def functions_for(learner: Learner, kind: Callable[[Policy, CompileMode], T]) -> T:
+    """Return functions of a kind, `Compete` or `ChooseAndCompete`, for the policy of a learner."""
+    return shared(learner.policy, learner.state, learner.compile, kind)

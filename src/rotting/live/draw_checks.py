@@ -1,7 +1,7 @@
 """Checks that a policy draws as it declares, with the propensities that it gives."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,9 +51,10 @@ def check_randomness(policy: Policy) -> None:
         _check_draws(policy, choose, state, draws.rounds + 1, np.array(draws.available), keys)
 
 
-def _check_draws(policy: Policy, choose: Choose, state: Any, t: int, arms: Ints, keys: int) -> None:
+def _check_draws(policy: Policy, choose: Choose, state: NamedTuple, t: int, arms: Ints, keys: int) -> None:
     propensities = checked_propensities(policy, state, t, arms)
     drawn, trial = np.zeros(arms.size), states.copy(state)
+    written: Floats | None = getattr(trial, "propensity", None)
     arrays = list(zip(states.arrays(trial), states.arrays(state), strict=True))
     for key in range(keys):
         for array, kept in arrays:
@@ -62,12 +63,11 @@ def _check_draws(policy: Policy, choose: Choose, state: Any, t: int, arms: Ints,
         check_choice(policy, arm, arms)
         k = int(np.searchsorted(arms, arm))
         drawn[k] += 1
-        if propensities is not None and "propensity" in trial._fields:
-            written, right = float(trial.propensity[arm]), propensities[k]
+        if propensities is not None and written is not None:
             require(
                 "choose must write the propensity of the arm that it returns into the field `propensity` of the state",
-                abs(written - right) < _EXACT,
-                f"round {t}, arms {arms}: {written} instead of {right}",
+                bool(abs(written[arm] - propensities[k]) < _EXACT),
+                f"round {t}, arms {arms}: {written[arm]} instead of {propensities[k]}",
             )
     if not policy.randomised:
         require("a policy that depends on its key must say `randomised = True`", drawn.max() == keys, f"{policy}, round {t}")

@@ -35,19 +35,19 @@ Event = dict[str, Any]
 Listener = Callable[[list[Event]], None]
 """A callback that gets the events of one call of a bandit, in order, while the bandit is locked and before the call returns."""
 
-_FIELDS: dict[str, frozenset[str]] = {
-    "decided": frozenset({"id", "round", "arm", "arms", "without", "propensity"}),
-    "rewarded": frozenset({"id", "reward"}),
-    "cancelled": frozenset({"id"}),
-    "expired": frozenset({"id", "reward"}),
-    "settled": frozenset({"round", "missing"}),
-    "learned": frozenset({"arm", "reward"}),
-    "ignored": frozenset({"arm"}),
-    "learned_many": frozenset({"arms", "which", "rewards", "propensities"}),
-    "added": frozenset({"arm", "prior"}),
-    "retired": frozenset({"arm"}),
-    "revived": frozenset({"arm"}),
-    "forgotten": frozenset({"arm"}),
+_FIELDS: dict[str, set[str]] = {
+    "decided": {"id", "round", "arm", "arms", "without", "propensity"},
+    "rewarded": {"id", "reward"},
+    "cancelled": {"id"},
+    "expired": {"id", "reward"},
+    "settled": {"round", "missing"},
+    "learned": {"arm", "reward"},
+    "ignored": {"arm"},
+    "learned_many": {"arms", "which", "rewards", "propensities"},
+    "added": {"arm", "prior"},
+    "retired": {"arm"},
+    "revived": {"arm"},
+    "forgotten": {"arm"},
 }
 _MAX_ROWS = 1_000  # most rows of one event
 
@@ -89,11 +89,11 @@ def one_by_one(event: Event) -> list[Event]:
     return [{"event": "learned", "arm": arms[k], "reward": reward, "propensity": p} for k, reward, p in rows]
 
 
-def check_event(event: Any) -> tuple[str, Event]:
+def check_event(event: object) -> tuple[str, Event]:
     """Return the kind of an event and its other fields, or raise an error if it is not an event."""
     data = dict(event) if isinstance(event, dict) else {}
     kind = data.pop("event", None)
-    fields = frozenset(data) - {"time", "paused"} if kind == "decided" else frozenset(data)
+    fields = set(data) - {"time", "paused"} if kind == "decided" else set(data)
     if _FIELDS.get(kind) != fields:
         raise InvalidValueError("event", f"be one of {', '.join(_FIELDS)} with its own fields", event)
     return kind, data

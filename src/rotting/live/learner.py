@@ -4,130 +4,34 @@ import copy
 import functools
 import math
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.entry_points import EntryPoint
-from rotting.engines.game import is_full, state_is_full
 from rotting.engines.kernel_errors import check_choice, check_reason
-from rotting.engines.tiers import CompileMode, Functions, resolve_mode
+from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidTypeError
-from rotting.kernels.binding import bind, slot
-from rotting.kernels.policy_slots import choose, explain, update
+from rotting.kernels.binding import KernelFunction, bind
 from rotting.kernels.readable_errors import is_library_code
 from rotting.live import policy_state as states
 from rotting.live.admitted_arms import AdmittedArms
+from rotting.live.learner_functions import LearnerFunctions, SlotAndReason
 from rotting.live.shared_functions import shared
 from rotting.parts.stack_pool import LARGE, longer, longer_with_reserve
 from rotting.policy import Policy, Reason
+
+T = TypeVar("T")
 
 FIRST_CAPACITY = 16  # rounds; most of the memory of an idle bandit is the state of its policy
 UNKNOWN = Reason(math.nan, math.nan, 0, math.nan)
 """The reason if the policy explains nothing or did not choose."""
 
-SlotAndReason = tuple[int, float, float, int, float]
-"""A slot, and its index, mean, window and width: compiled code makes a plain tuple in a tenth of the time of a `Reason`."""
-
-
-def choose_and_explain(p: Any, s: Any, t: int, key: int, arms: Ints) -> SlotAndReason:
-    """Choose an arm and explain it in one call: passing the state to compiled code takes as long as a choice."""
-    arm = choose(p, s, t, key, arms)
-    reason = explain(p, s, t, arms, arm)
-    return int(arm), float(reason.value), float(reason.mean), int(reason.window), float(reason.width)
-
-
-@slot
-def set_propensity(s: Any, arm: int, propensity: float) -> None:
-    """Slot: write the propensity of the decision whose reward is learned next into the state."""
-    raise NotImplementedError
-
-
-def _ignore_propensity(s: Any, arm: int, propensity: float) -> None:
-    pass
-
-
-def _write_propensity(s: Any, arm: int, propensity: float) -> None:
-    s.propensity[arm] = propensity
-
-
-def learn(p: Any, s: Any, t: int, arm: int, reward: float) -> bool:
-    """Learn a reward; return True if the state has no room for it, in which case nothing is learned."""
-    update(p, s, t, arm, reward)
-    return is_full(s)
-
-
-def learn_all(p: Any, s: Any, first: int, rounds: Ints, slots: Ints, rewards: Floats, propensities: Floats) -> int:
-    """Learn the rewards from position `first` on; return the position of the first one without room, or their number.
-
-    If `propensities` is empty, those in the state are used.
-    """
-    for k in range(first, slots.size):
-        if propensities.size > 0:
-            set_propensity(s, slots[k], propensities[k])
-        update(p, s, rounds[k], slots[k], rewards[k])
-        if is_full(s):
-            return k
-    return slots.size
-
-
-class _Functions(Functions):
-    """The functions of a policy, as a learner calls them: each compiled when it is first called, except for `learn`."""
-
-    choose: Callable[..., Any]
-    choose_and_explain: Callable[..., Any] | None
-    learn: Callable[..., Any]
-    learn_all: Callable[..., Any]
-    explain: Callable[..., Any] | None
-    propensities: Callable[..., Any] | None
-    admit: Callable[..., Any] | None
-    readmit: Callable[..., Any] | None
-
-    def __init__(self, policy: Policy, mode: CompileMode) -> None:
-        super().__init__(partial(_entries, policy), mode, at_once=("learn",))
-        propensities = policy.kernel.propensities
-        self.are_trusted = is_trusted(policy)
-        """Whether choices and reasons need no checks."""
-        self.propensities_are_trusted = propensities is None or is_library_code(propensities)
-
 
 @functools.cache
-def _enlarge_with_reserve(enlarge: Callable[..., Any]) -> Callable[..., Any]:
+def _enlarge_with_reserve(enlarge: KernelFunction) -> KernelFunction:
     """Return a policy's `enlarge` for interpreted code, which copies nothing in most calls."""
     return bind(enlarge, {longer: longer_with_reserve})
-
-
-def is_trusted(policy: Policy) -> bool:
-    """Return whether a policy is part of the library, so that its return values need no checks."""
-    kernel = policy.kernel
-    return is_library_code(kernel.choose) and (kernel.explain is None or is_library_code(kernel.explain))
-
-
-def _entries(policy: Policy) -> dict[str, EntryPoint | None]:
-    """Return the functions that a learner calls, by their names in `_Functions`."""
-    kernel, arms, numbers = policy.kernel, np.zeros(1, np.int64), np.zeros(1)
-    state = states.new_state(policy, 1, 1)  # of the types of every state of the policy
-
-    def entry(function: Callable[..., Any] | None, *rest: object, allocates: bool = False) -> EntryPoint | None:
-        return None if function is None else EntryPoint(function, policy, (policy.params, state, *rest), allocates)
-
-    both = None  # the functions of a user's policy are called one by one, with checks after each
-    if kernel.explain is not None and is_trusted(policy):
-        both = bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain})
-    parts: dict[Any, Any] = {update: kernel.update} | ({} if kernel.enlarge is None else {is_full: state_is_full})
-    write = _write_propensity if "propensity" in state._fields else _ignore_propensity
-    return {
-        "choose": entry(kernel.choose, 1, 1, arms),
-        "choose_and_explain": entry(both, 1, 1, arms),
-        "learn": entry(bind(learn, parts), 1, 0, 0.0),
-        "learn_all": entry(bind(learn_all, {**parts, set_propensity: write}), 0, arms, arms, numbers, numbers),
-        "explain": entry(kernel.explain, 1, arms, 0, allocates=both is None),  # else as in `choose_and_explain`
-        "propensities": entry(kernel.propensities, 1, arms, numbers, allocates=True),
-        "admit": entry(kernel.admit, arms),
-        "readmit": entry(kernel.readmit, arms, arms),
-    }
 
 
 class Learner:
@@ -166,7 +70,7 @@ class Learner:
         self._params = policy.params
         self.compile: CompileMode = compile
         """When the functions are compiled."""
-        self._functions = functions = shared(policy, state, resolve_mode(compile), _Functions)
+        self._functions = functions = shared(policy, state, compile, LearnerFunctions)
         kernel = policy.kernel
         self.uses_propensity = "propensity" in state._fields
         """Whether the policy divides rewards by the propensity of their decision."""
@@ -175,7 +79,7 @@ class Learner:
         self.admitted = AdmittedArms(functions, can_hide=self.is_trusted and kernel.readmit is not None)
         """The arms that the state is ready to choose among."""
         self._may_be_full = kernel.enlarge is not None
-        self._enlarge: Callable[..., Any] | None = None
+        self._enlarge: KernelFunction | None = None
         if kernel.enlarge is not None and is_library_code(kernel.enlarge):
             self._enlarge = _enlarge_with_reserve(kernel.enlarge)
             if capacity >= LARGE:
@@ -237,7 +141,7 @@ class Learner:
             self.make_room(t)
         if arms is not self.admitted.ready_for:
             self.admitted.admit(self._params, self.state, self.n_slots, arms)
-        return both(self._params, self.state, t, key, arms)  # type: ignore[no-any-return]
+        return both(self._params, self.state, t, key, arms)
 
     def hide(self, arms: Ints, hidden: frozenset[int]) -> Ints | None:
         """Return an array that stands for `arms` without the `hidden` ones in the next choice; None if that is not possible.
@@ -254,7 +158,7 @@ class Learner:
         """
         return self.admitted.change_hidden(self._params, self.state, shown, hidden)
 
-    def call(self, function: Callable[..., Any], t: int, *more: object) -> Any:
+    def call(self, function: Callable[..., T], t: int, *more: object) -> T:
         """Call a compiled function that takes the policy's parameters, its state and the round first."""
         return function(self._params, self.state, t, *more)
 
@@ -302,10 +206,6 @@ class Learner:
         """Load the machine code of the policy's functions, as `Functions.warm_up` describes."""
         self._functions.warm_up()
 
-    def change_over(self) -> None:
-        """Replace interpreted functions by machine code, here and in all learners that share them."""
-        self._functions.change_over()
-
     @property
     def explains(self) -> bool:
         """Whether the policy explains its choices."""
@@ -315,7 +215,7 @@ class Learner:
         """Return why one of `arms` is or is not chosen in round t. This may change the working space of the state."""
         if self._functions.explain is None:
             return UNKNOWN
-        reason: Reason = self._functions.explain(self._params, self.state, t, arms, slot)
+        reason = self._functions.explain(self._params, self.state, t, arms, slot)
         if not self.is_trusted:
             check_reason(self.policy, reason)
         return reason

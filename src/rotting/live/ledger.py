@@ -3,7 +3,6 @@
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain, islice, takewhile
-from typing import Any
 
 from rotting.live.arms import arm_to_json
 from rotting.live.decisions import Key, Outcome
@@ -44,9 +43,9 @@ class Entry:
         self.time = time
         self.reward = reward
 
-    def to_json(self, timed: bool) -> list[Any]:
+    def to_json(self, timed: bool) -> list[object]:
         """Return the arguments that make this entry. `timed`: with time and reward, which only a reward window needs."""
-        known = [self.key, self.slot, self.round, self.propensity]
+        known: list[object] = [self.key, self.slot, self.round, self.propensity]
         return [*known, self.time, self.reward] if timed else known
 
 
@@ -68,11 +67,6 @@ class Ledger:
     def size(self) -> int:
         """The number of decisions that are pending or remembered."""
         return len(self.entries) + len(self.closed)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there is no room for another decision."""
-        return len(self.entries) >= self.max_pending
 
     def add(self, entry: Entry) -> None:
         """Append a decision."""
@@ -256,6 +250,6 @@ class Orphans:
         """Return the id of each pull up to round `last`."""
         return [arm for arm, rounds in self.rounds.items() for each in rounds if each <= last]
 
-    def to_json(self) -> list[Any]:
+    def to_json(self) -> list[object]:
         """Return the rounds of each id as JSON-able data."""
         return [[arm_to_json(arm), list(rounds)] for arm, rounds in self.rounds.items()]

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Generic
 from weakref import WeakSet
 
 from rotting.errors import StoreFailedError
@@ -19,9 +19,6 @@ from rotting.live.bandit_state import BanditState
 from rotting.live.decisions import Ids
 from rotting.live.durations import Clock, steady_clock
 from rotting.live.events import Listener
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
 
 
 class RecordingLock:
@@ -100,7 +97,7 @@ class Guard(Generic[Arm]):
         self.opened = self.clock()
         """When the bandit was made or opened in this process."""
         self._recording = None if listener is None else RecordingLock(state, listener)
-        self.lock: AbstractContextManager[object] = self._recording or threading.RLock()
+        self.lock: threading.RLock | RecordingLock | ShutLock = self._recording or threading.RLock()
         _guards.add(self)
 
     def settle(self) -> float:
@@ -136,14 +133,14 @@ class Guard(Generic[Arm]):
 _guards: WeakSet[Guard] = WeakSet()
 _PATIENCE = 1.0  # seconds that a fork waits for a change to end
 _forking = threading.Lock()  # one fork at a time
-_held: dict[int, Any] = {}  # the locks that the fork holds, by the guard's id()
+_held: dict[int, threading.RLock] = {}  # the locks that the fork holds, by the guard's id()
 
 
 def _before_fork() -> None:
     _forking.acquire()
     for guard in list(_guards):
-        lock: Any = guard.lock
-        if hasattr(lock, "acquire") and lock.acquire(timeout=_PATIENCE):  # bandits with other locks cannot be used in the child
+        lock = guard.lock  # bandits with a lock of another kind cannot be used in the child
+        if not isinstance(lock, RecordingLock | ShutLock) and lock.acquire(timeout=_PATIENCE):
             _held[id(guard)] = lock
 
 

@@ -1,6 +1,6 @@
 """Reads past rewards in any of the forms that `Bandit.learn` accepts, and checks all of them before any is learned."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from typing import Any, Literal, NamedTuple, get_args
@@ -20,11 +20,11 @@ _ROWS = (list, tuple, np.ndarray)
 
 
 class NumberRule(NamedTuple):
-    """The rule for a column of numbers. Numbers from `low` to `high` are valid; `check` raises the error for others."""
+    """The rule for a column of numbers. Numbers from `least` to `most` are valid; `check` raises the error for others."""
 
     check: Callable[[object], float]
-    low: float
-    high: float
+    least: float
+    most: float
 
 
 _PROPENSITIES = NumberRule(lambda value: PROPENSITY.check("propensity", value), float(np.nextafter(0.0, 1.0)), 1.0)
@@ -34,7 +34,7 @@ class History(NamedTuple):
     """Rewards in their order."""
 
     table: FileContent  # what they were read from
-    arms: list[Any]  # each once
+    arms: list[Hashable]  # each once
     which: Ints  # [row] the position of its arm in `arms`
     rewards: Floats  # [row]
     propensities: Floats | None  # [row]
@@ -66,7 +66,7 @@ def read(history: object, name: str | None, rule: NumberRule, dividing: Policy |
         if values is not None and values.size != len(arms):
             got = f"{len(arms)} in 'arm', {values.size} in {column!r}"
             raise InvalidValueError("columns", "have the same length", values.size, got=got)
-    numbers: dict[Any, int] = {}
+    numbers: dict[Hashable, int] = {}
     try:
         which = np.fromiter((numbers.setdefault(arm, len(numbers)) for arm in arms), np.int64, len(arms))
     except TypeError:  # an arm is not hashable
@@ -108,7 +108,7 @@ def read_columns(history: object, name: str | None, keep_missing: bool = False) 
     return found
 
 
-def _columns_by_name(history: Any) -> dict[str, Any] | None:
+def _columns_by_name(history: Any) -> dict[str, object] | None:
     """Return the columns of a mapping or of any data frame that has `columns`; None if it has none."""
     names = history if isinstance(history, Mapping) else getattr(history, "columns", None)
     if names is None:
@@ -119,7 +119,7 @@ def _columns_by_name(history: Any) -> dict[str, Any] | None:
         raise InvalidTypeError("history", f"be {_FORMS}", history) from error
 
 
-def _columns_of_rows(history: Any) -> Columns:
+def _columns_of_rows(history: object) -> Columns:
     """Return the columns of pairs of an arm and a reward, or of triples with a propensity."""
     if isinstance(history, bytes) or not isinstance(history, Iterable):
         raise InvalidTypeError("history", f"be {_FORMS}", history)
@@ -132,11 +132,11 @@ def _columns_of_rows(history: Any) -> Columns:
     return {each: [row[k] for row in rows] for k, each in enumerate(names[:width])}
 
 
-def to_list(name: str, column: Any) -> Sequence[Any]:
+def to_list(name: str, column: object) -> Sequence[Any]:
     """Return a column as a list of Python values."""
     for method in ("tolist", "to_list"):
         if hasattr(column, method):
-            listed: list[Any] = getattr(column, method)()
+            listed: Sequence[object] = getattr(column, method)()
             return listed
     if isinstance(column, str | bytes) or not isinstance(column, Iterable):
         raise InvalidTypeError(f"column {name!r}", "be a list of values", column)
@@ -170,7 +170,7 @@ def _numbers(table: FileContent, name: str, rule: NumberRule) -> Floats:
         if array is None:  # check value by value, which is slower
             return np.array([_number(table, name, k, each, rule) for k, each in enumerate(values)], np.float64)
     numbers: Floats = array.astype(np.float64)
-    wrong = np.flatnonzero(~((numbers >= rule.low) & (numbers <= rule.high)))
+    wrong = np.flatnonzero(~((numbers >= rule.least) & (numbers <= rule.most)))
     if wrong.size:
         _number(table, name, int(wrong[0]), array[wrong[0]].item(), rule)
     return numbers
@@ -190,7 +190,7 @@ def match_arms(history: History, arms: Arms, unknown: UnknownArms) -> tuple[Hist
     """Return the rows to learn, and the arms that must be added first; `unknown` is as for `Bandit.learn`."""
     if unknown not in get_args(UnknownArms):
         raise InvalidValueError("unknown", "be 'refuse', 'add' or 'skip'", unknown)
-    named: list[Any] = history.arms
+    named = history.arms
     if history.table.is_text:  # an arm may be the text of another value
         by_text = arms_in_text([*arms.active, *arms.retired])
         named = [by_text.get(each, each) if isinstance(each, str) else each for each in named]

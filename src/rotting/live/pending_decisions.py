@@ -10,14 +10,9 @@ from rotting.common.arrays import Floats, Ints
 from rotting.engines.tiers import Functions, resolve_mode
 from rotting.errors import KernelError
 from rotting.live.arms import Complement, HasSlots, to_complement, to_slots
-from rotting.live.compiled_pending_rule import (
-    ChooseAndCompete,
-    Compete,
-    choose_and_compete_for,
-    compete_for,
-    functions_for_all,
-)
-from rotting.live.learner import Learner, SlotAndReason
+from rotting.live.compiled_pending_rule import ChooseAndCompete, Compete, functions_for, functions_for_all
+from rotting.live.learner import Learner
+from rotting.live.learner_functions import SlotAndReason
 from rotting.live.pending_rule import is_new
 from rotting.live.slot_counts import SlotCounts
 from rotting.parts.tournament import MANY
@@ -55,10 +50,10 @@ class PendingDecisions(SlotCounts):
         self._compete: Compete | None = None
         self._choose_and_compete: ChooseAndCompete | None = None
         if self.by_index and learner.is_trusted and not policy.randomised:
-            self._choose_and_compete = choose_and_compete_for(learner)
+            self._choose_and_compete = functions_for(learner, ChooseAndCompete)
         elif self.by_index:
             with suppress(KernelError):  # reported when the policy chooses
-                self._compete = compete_for(learner)
+                self._compete = functions_for(learner, Compete)
 
     @property
     def _functions(self) -> list[Functions]:
@@ -72,14 +67,9 @@ class PendingDecisions(SlotCounts):
     def warm_up(self, learner: Learner) -> None:
         """Load the machine code of the rule, as `Functions.warm_up` describes."""
         if self.by_index and self._compete is None:
-            self._compete = compete_for(learner)
+            self._compete = functions_for(learner, Compete)
         for each in self._functions:
             each.warm_up()
-
-    def change_over(self) -> None:
-        """Replace interpreted functions by machine code."""
-        for each in self._functions:
-            each.change_over()
 
     def candidates(self, arms: Ints) -> Candidates:
         """Return the arms that the policy chooses from, and the waiting ones."""
@@ -115,7 +105,7 @@ class PendingDecisions(SlotCounts):
         slot, value = -1, math.nan
         if self.by_index:
             if self._compete is None:
-                self._compete = compete_for(learner)
+                self._compete = functions_for(learner, Compete)
             slot, value = learner.call(self._compete.compete, t, arms, self.counts, chosen, waiting)
         if slot < 0:  # no arm has a reward
             return Choice(int(self._for_all.fewest_pending(self.counts, arms)), None, None)

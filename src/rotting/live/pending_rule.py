@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from rotting.common.arrays import Ints
 from rotting.kernels.policy_slots import choose, explain
-from rotting.live.learner import SlotAndReason
+from rotting.live.learner_functions import SlotAndReason
 from rotting.parts.tournament import MANY
 from rotting.policy import Params, Reason
 

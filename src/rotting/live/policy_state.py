@@ -7,7 +7,7 @@ what is tuned to the number of arms (`Kernel.tune`). Nothing else needs to be kn
 
 import base64
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from rotting.errors import InvalidValueError
 from rotting.kernels.nested_state import State, flatten, unflatten
 from rotting.kernels.nested_state import new_state as new_state  # noqa: PLC0414 - part of this module's interface
 from rotting.kernels.readable_errors import is_library_code, with_readable_errors
+from rotting.parts.presence import Presence
 from rotting.policy import Policy, small_capacity
 
 _MANY_ARMS = 1_000  # arms: with more, compiling the functions that add and remove arms pays
@@ -37,15 +38,20 @@ def copy(state: State) -> State:
     return unflatten(state, (array.copy() for array in arrays(state)))
 
 
-def grow(policy: Policy, state: NamedTuple, n_arms: int, capacity: int) -> Any:
+def grow(policy: Policy, state: State, n_arms: int, capacity: int) -> State:
     """Return a larger state with the content of `state`, tuned to its number of arms."""
-    larger = new_state(policy, n_arms, capacity)
+    larger: State = new_state(policy, n_arms, capacity)
     for old, new in zip(arrays(state), arrays(larger), strict=True):
         new[tuple(slice(0, size) for size in old.shape)] = old
-    if "presence" in larger._fields:
-        larger.presence.number[0] = larger.presence.here.sum()
+    presence = _presence(larger)
+    if presence is not None:
+        presence.number[0] = presence.here.sum()
     _tune(policy, larger)
     return larger
+
+
+def _presence(state: NamedTuple) -> Presence | None:
+    return getattr(state, "presence", None)
 
 
 def _call(policy: Policy, function: Callable[..., None], n_arms: int, *arguments: object) -> None:
@@ -67,12 +73,13 @@ def _tune(policy: Policy, state: NamedTuple) -> None:
         _call(policy, tune, max(array.shape[0] for array in arrays(state)), policy.params, state)
 
 
-def set_present(policy: Policy, state: Any, arms: Ints) -> None:
+def set_present(policy: Policy, state: NamedTuple, arms: Ints) -> None:
     """Write which arms are present into the state, if it has a field for it."""
-    if "presence" in state._fields:
-        state.presence.here[:] = 0
-        state.presence.here[arms] = 1
-        state.presence.number[0] = arms.size
+    presence = _presence(state)
+    if presence is not None:
+        presence.here[:] = 0
+        presence.here[arms] = 1
+        presence.number[0] = arms.size
         _tune(policy, state)
 
 
@@ -92,11 +99,19 @@ def forget_arm(policy: Policy, state: NamedTuple, arm: int, capacity: int) -> No
         array[arm] = new[0]
 
 
+class SavedArray(TypedDict):
+    """An array as JSON-able data, bit for bit."""
+
+    dtype: str
+    shape: list[int]
+    data: str  # its bytes, little-endian, in base 64
+
+
 _PIECE = 3 * 8_192  # bytes encoded at a time: a multiple of three, so that base 64 needs no padding between pieces
 
 
-def to_json(state: NamedTuple, take_break: Callable[[], None] = lambda: None) -> dict[str, Any]:
-    """Return the arrays as JSON-able data under their dotted names, bit for bit: little-endian bytes in base 64.
+def to_json(state: NamedTuple, take_break: Callable[[], None] = lambda: None) -> dict[str, SavedArray]:
+    """Return the arrays as JSON-able data, under their dotted names.
 
     `take_break` is called between small pieces of work, so that other threads can run.
     """

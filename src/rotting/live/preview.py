@@ -45,12 +45,7 @@ class Preview(NamedTuple, Generic[Arm]):
         ended = 0
         while self.oldest and (ended == 0 or self.oldest[0].reward is not None):
             entry = self.oldest.popleft()
-            value = self.missing if entry.reward is None else entry.reward
-            if value is None:
-                self.chooser.pending.ended(entry.slot)
-            else:
-                self.chooser.learner.learn(rounds, entry.slot, value, entry.propensity)
-                self.chooser.pending.learned(entry.slot, value, True)
+            self.chooser.settle(entry, self.missing if entry.reward is None else entry.reward, rounds)
             if page is not None:
                 page.recount(entry.slot)
             ended += 1

@@ -5,10 +5,10 @@ paused, time passes and its pulls stand still. Pauses are drawn by chance alone,
 be compared with what happens to the others, although the policy reacts to rewards (`rotting.logs.pauses`).
 
 The rounds since the first pull of an arm are divided into spans; the probe pauses the arm for each span with the same
-probability, independently. A pause says the more, the more the arm would have worn meanwhile. How fast arms wear is not known,
-and rounds are the only clock that every bandit has. So spans grow with the age of the arm: each is a quarter of the age at
-which it begins. An arm that lives for a thousand rounds and one that lives for a million are both paused for a noticeable part
-of their lives.
+probability, independently. The more an arm would have worn during a pause, the more the pause tells. How fast arms wear is not
+known, and rounds are the only clock that every bandit has. So spans grow with the age of the arm: each is a quarter of the age
+at which it begins. An arm that lives for a thousand rounds and one that lives for a million are both paused for a noticeable
+part of their lives.
 """
 
 import heapq

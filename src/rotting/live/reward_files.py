@@ -8,7 +8,9 @@ import csv
 import json
 from collections import Counter, OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +24,19 @@ EXPORTED = frozenset({"number", "epoch", "bandit", "event"})
 """The columns by which an exported log is recognised."""
 
 
+@dataclass(slots=True)
+class _Row:
+    """A decision, or a reward without one."""
+
+    arm: Hashable
+    uses: int  # how often the id of the arm had been used before
+    round: int
+    propensity: float | None
+    reward: float | None
+    paused: list[Hashable]  # the arms that the probe paused
+    was_cancelled: bool = False
+
+
 def rewards_of(events: Iterable[Event], keep_missing: bool = False) -> Columns:
     """Return the arm, reward and propensity of each decision with a reward, in order, given all events of one bandit.
 
@@ -32,57 +47,39 @@ def rewards_of(events: Iterable[Event], keep_missing: bool = False) -> Columns:
         keep_missing: whether to return decisions without a reward, too, with None as their reward. Cancelled decisions, whose
             arm was never shown, are left out in any case.
     """
-    arms: list[Hashable] = []
-    rewards: list[float | None] = []
-    propensities: list[float | None] = []
-    rounds: list[int] = []
-    paused: list[list[Hashable]] = []
-    uses: list[int] = []  # how often the id of the row's arm had been used before
-    cancelled: set[int] = set()  # rows of decisions whose arm was never shown
-    row_of: OrderedDict[Hashable, tuple[int, int]] = OrderedDict()  # the row and round of each decision without a reward
+    rows: list[_Row] = []
+    waiting: OrderedDict[Hashable, _Row] = OrderedDict()  # the decisions without a reward, by id
     used: Counter[Hashable] = Counter()  # how often each id was forgotten or added
-
-    def append(arm: Hashable, reward: float | None, propensity: float | None, t: int, pauses: Iterable[Any] = ()) -> None:
-        arms.append(arm)
-        rewards.append(reward)
-        propensities.append(propensity)
-        rounds.append(t)
-        paused.append([*map(restore_arm, pauses)])
-        uses.append(used[arm])
-
     t = 0
     for event in chain.from_iterable(map(one_by_one, events)):
         kind = event.get("event")  # notes have none
         if kind == "decided":
-            t = int(event.get("round") or 0)
-            row_of[event["id"]] = len(arms), t
-            append(restore_arm(event["arm"]), None, event["propensity"], t, _listed(event.get("paused")))
+            t, arm = int(event.get("round") or 0), restore_arm(event["arm"])
+            paused = [restore_arm(each) for each in _listed(event.get("paused"))]
+            row = waiting[event["id"]] = _Row(arm, used[arm], t, event["propensity"], None, paused)
+            rows.append(row)
         elif kind in {"rewarded", "expired", "cancelled"}:
-            if event["id"] not in row_of:
+            if event["id"] not in waiting:
                 got = f"one without the decision {event['id']}, which it rewards or ends"
                 raise InvalidValueError("history", "be a whole log", event["id"], got=got)
-            row, _ = row_of.pop(event["id"])
-            rewards[row] = event.get("reward")
-            if kind == "cancelled":
-                cancelled.add(row)
+            row = waiting.pop(event["id"])
+            row.reward, row.was_cancelled = event.get("reward"), kind == "cancelled"
         elif kind == "settled":
-            while row_of and next(iter(row_of.values()))[1] <= int(event["round"]):
-                _, (row, _) = row_of.popitem(last=False)
-                rewards[row] = event["missing"]
+            while waiting and next(iter(waiting.values())).round <= int(event["round"]):
+                _, row = waiting.popitem(last=False)
+                row.reward = event["missing"]
         elif kind == "learned":
-            t += 1
-            append(restore_arm(event["arm"]), event["reward"], event.get("propensity"), t)
+            t, arm = t + 1, restore_arm(event["arm"])
+            rows.append(_Row(arm, used[arm], t, event.get("propensity"), event["reward"], []))
         elif kind in {"forgotten", "added"}:  # an added arm is another one than the arm that had its id before
             used[restore_arm(event["arm"])] += 1
-    known = [k not in cancelled if keep_missing else rewards[k] is not None for k in range(len(arms))]
-    kept = [k for k, arm in enumerate(arms) if known[k] and uses[k] == used[arm]]
-    columns: Columns = {"arm": arms, "reward": rewards, "propensity": propensities}
-    if any(paused):
-        columns |= {"round": rounds, "paused": paused}
-    return {name: [column[k] for k in kept] for name, column in columns.items()}
+    kept = [row for row in rows if (not row.was_cancelled if keep_missing else row.reward is not None)]
+    kept = [row for row in kept if row.uses == used[row.arm]]
+    names = ["arm", "reward", "propensity", *(["round", "paused"] if any(row.paused for row in rows) else [])]
+    return {name: [*map(attrgetter(name), kept)] for name in names}
 
 
-def _listed(arms: str | list[Any] | None) -> list[Any]:
+def _listed(arms: str | list[object] | None) -> list[object]:
     """Return a list of arms, which is JSON in an exported log."""
     return (json.loads(arms) if isinstance(arms, str) else arms) or []
 

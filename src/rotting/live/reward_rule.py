@@ -13,18 +13,18 @@ from rotting.policy import Policy, how_to_accept, range_error
 class RewardRule:
     """The rule for the rewards of a policy: they must be in its `reward_range`."""
 
-    __slots__ = ("_policy", "high", "least", "low", "most")
+    __slots__ = ("_policy", "least", "most")
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self.low, self.high = policy.reward_range or (-math.inf, math.inf)
-        self.least, self.most = max(self.low, -LARGEST), min(self.high, LARGEST)
+        low, high = policy.reward_range or (-math.inf, math.inf)
+        self.least, self.most = max(low, -LARGEST), min(high, LARGEST)
         """The smallest and the largest reward that `check` accepts."""
 
     @property
     def middle(self) -> float:
         """A reward that `check` accepts."""
-        low, high = (each if math.isfinite(each) else 0.0 for each in (self.low, self.high))
+        low, high = (each if math.isfinite(each) else 0.0 for each in self._policy.reward_range or (0.0, 0.0))
         return (low + high) / 2.0
 
     def check(self, reward: object, name: str = "reward") -> float:
@@ -32,7 +32,7 @@ class RewardRule:
         if type(reward) is float and self.least <= reward <= self.most:  # almost all are: first, since every reward pays for it
             return reward
         value = _check_number(reward, name)
-        if not self.low <= value <= self.high:
+        if not self.least <= value <= self.most:
             raise range_error(self._policy, name, reward, how_to_accept(self._policy, value, value))
         return value
 

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Hashable
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 from rotting.common.thread_breaks import ThreadBreaks, json_pieces
 from rotting.engines.tiers import CompileMode
@@ -17,10 +17,15 @@ from rotting.live.missing_zeros import MissingZeros
 from rotting.live.probe import Probe
 from rotting.registry import from_json as policy_from_json
 
+T = TypeVar("T")
+
 FORMAT, VERSION = "rotting-bandit", 5
 
+SavedState = dict[str, Any]
+"""The state of a bandit as JSON-able data, by the names of its parts."""
 
-def _plain(value: Any) -> Any:
+
+def _plain(value: object) -> object:
     """Return a value in which 1.0 is 1, as some JSON tools write it: the digest must not depend on it."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
@@ -29,11 +34,11 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _encode_plain(value: Any) -> str:
+def _encode_plain(value: object) -> str:
     return json.dumps(_plain(value), sort_keys=True, allow_nan=False)
 
 
-def _digest(data: dict[str, Any]) -> str:
+def _digest(data: SavedState) -> str:
     found = hashlib.sha256()
     for piece in json_pieces({name: value for name, value in data.items() if name != "digest"}, ThreadBreaks(), _encode_plain):
         found.update(piece.encode())
@@ -43,7 +48,7 @@ def _digest(data: dict[str, Any]) -> str:
 class StateParts(NamedTuple):
     """Copies of all parts of a `BanditState`. Making them is fast and needs the lock; writing them is slow and needs none."""
 
-    fields: dict[str, Any]  # JSON of everything short
+    fields: SavedState  # everything short
     learner: Learner
     active: dict[Hashable, int]
     retired: dict[Hashable, int]
@@ -74,22 +79,15 @@ class StateParts(NamedTuple):
         decisions = list(ledger.entries.values())
         return cls(fields, state.learner.copy(), active, retired, pulls, decisions, ledger.closed.copy())
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the parts as JSON-able data, with format, version and digest."""
+    def to_json(self) -> SavedState:
+        """Return the saved state, with format, version and digest."""
         take_break = ThreadBreaks()
-        arms: list[Any] = []
-        for retired, group in ((False, self.active), (True, self.retired)):
-            for arm, slot in group.items():
+
+        def with_breaks(items: Iterable[T]) -> Iterator[T]:
+            for item in items:
                 take_break()
-                arms.append({"arm": arm_to_json(arm), "slot": slot, "retired": retired, "pulls": self.pulls[slot]})
-        decisions: list[Any] = []
-        for entry in self.decisions:
-            take_break()
-            decisions.append(entry.to_json("reward_window" in self.fields))
-        closed: list[Any] = []
-        for item in self.closed:
-            take_break()
-            closed.append([*item])
+                yield item
+
         data = {
             "format": FORMAT,
             "version": VERSION,
@@ -97,15 +95,19 @@ class StateParts(NamedTuple):
             "capacity": self.learner.capacity,
             "updates": self.learner.updates,
             "slots": self.learner.n_slots,
-            "arms": arms,
-            "decisions": decisions,
-            "answers": closed,
+            "arms": [
+                {"arm": arm_to_json(arm), "slot": slot, "retired": retired, "pulls": self.pulls[slot]}
+                for retired, group in ((False, self.active), (True, self.retired))
+                for arm, slot in with_breaks(group.items())
+            ],
+            "decisions": [entry.to_json("reward_window" in self.fields) for entry in with_breaks(self.decisions)],
+            "answers": [[*each] for each in with_breaks(self.closed)],
             "state": states.to_json(self.learner.state, take_break),
         }
         return {**data, "digest": _digest(data)}
 
 
-def restore(saved: Any, compile: CompileMode = "auto") -> BanditState:
+def restore(saved: object, compile: CompileMode = "auto") -> BanditState:
     """Return the state that `StateParts.to_json` wrote, in this version or an earlier one."""
     data = _checked(saved)
     active: dict[Hashable, int] = {}
@@ -150,7 +152,7 @@ def current_rule(pending: Any) -> PendingMode:
     return rule
 
 
-def _checked(state: Any) -> dict[str, Any]:
+def _checked(state: object) -> SavedState:
     """Return the data in the current version, or raise an error that says why it cannot be used."""
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise InvalidValueError("state", f"be what Bandit.get_state returned (format {FORMAT!r})", state)
@@ -166,16 +168,16 @@ def _checked(state: Any) -> dict[str, Any]:
     return _from_version_4(_from_version_3(state) if version == 3 else state) if version < VERSION else state
 
 
-def _from_version_4(state: dict[str, Any]) -> dict[str, Any]:
+def _from_version_4(state: SavedState) -> SavedState:
     """Convert from version 4, in which a reward could wait for those of older decisions of the same arm ("early")."""
     decisions = [each[:4] for each in state["decisions"] if each[4] is None]
     return {**state, "decisions": decisions, "early": [each for each in state["decisions"] if each[4] is not None]}
 
 
-def _from_version_3(state: dict[str, Any]) -> dict[str, Any]:
+def _from_version_3(state: SavedState) -> SavedState:
     """Convert from version 3, which had no ids, but only the number of pending decisions of each arm."""
-    decisions: list[list[Any]] = []
-    arms: list[dict[str, Any]] = []
+    decisions: list[list[object]] = []
+    arms: list[dict[str, object]] = []
     for saved_arm in state["arms"]:
         for k in range(saved_arm["pending"]):
             propensity = saved_arm["propensities"][k] if saved_arm["propensities"] else None

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rotting.engines.tiers import CompileMode
+from rotting.engines.tiers import CompileMode, resolve_mode
 from rotting.kernels.readable_errors import is_library_code
 from rotting.policy import Kernel, Policy
 
@@ -33,8 +33,8 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-def shared(policy: Policy, state: Any, mode: CompileMode, make: Callable[[Policy, CompileMode], T]) -> T:
-    """Return `make(policy, mode)`, or what it returned before for the same code, types and mode.
+def shared(policy: Policy, state: object, compile: CompileMode, make: Callable[[Policy, CompileMode], T]) -> T:
+    """Return `make(policy, mode)`, or what it returned before for the same code, types and mode of compiling.
 
     The result must depend on the kernel of the policy and on the types of its parameters and its state only. Policies with
     code from outside the library share nothing: their errors name the policy, and their code may be edited while it is in use.
@@ -43,9 +43,10 @@ def shared(policy: Policy, state: Any, mode: CompileMode, make: Callable[[Policy
     Args:
         policy: the policy.
         state: a state of the policy.
-        mode: when the functions are compiled.
-        make: a function at the top level of a module.
+        compile: when the functions are compiled; `resolve_mode` makes the mode of it.
+        make: a function or a class at the top level of a module.
     """
+    mode = resolve_mode(compile)
     if mode == "never" or not is_library_kernel(policy.kernel):
         return make(policy, mode)
     key = (make, mode, policy.kernel, _types(policy.params), _types(state))
@@ -66,7 +67,7 @@ def is_library_kernel(kernel: Kernel) -> bool:
     return all(is_library_code(each) for each in vars(kernel).values() if each is not None)
 
 
-def _types(value: Any) -> Any:
+def _types(value: object) -> object:
     """Return what compiled code distinguishes: the classes of tuples, and the type, dimensions and layout of arrays."""
     if isinstance(value, tuple):
         return (type(value), *map(_types, value))

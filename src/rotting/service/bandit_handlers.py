@@ -14,6 +14,7 @@ from rotting.service import messages as m
 from rotting.service.bandits import Bandits
 from rotting.service.problem_documents import broken_rule
 from rotting.service.requests import Request, Response
+from rotting.store.descriptions import is_made_with
 from rotting.store.hosted import Hosted
 from rotting.store.protocol import Payload
 from rotting.store.records import digest
@@ -30,14 +31,14 @@ class BanditHandlers:
     async def list_bandits(self, request: Request) -> Response:
         """List the bandits that the token is for."""
         after, limit = request.query.after, request.query.limit
-        metas = self._host.metas
-        names = sorted(name for name in metas if name > after and request.holder.may_use(name))
-        policies = [(name, metas[name]["policy"]) for name in names[:limit]]
+        descriptions = self._host.descriptions
+        names = sorted(name for name in descriptions if name > after and request.holder.may_use(name))
+        policies = [(name, descriptions[name]["policy"]) for name in names[:limit]]
 
         def rows() -> m.BanditsResponse:
             found: list[m.BanditRow] = []
             for name, policy in policies:
-                loaded = name in self._host.live
+                loaded = name in self._host.loaded
                 found.append(m.BanditRow(name, policy["policy"], policy["params"], self._host.is_archived(name), loaded))
             return m.BanditsResponse(found, found[-1].name if len(names) > limit else None)
 
@@ -47,10 +48,14 @@ class BanditHandlers:
         """Create a bandit; repeating the request changes nothing."""
         name, given = request.parameters["name"], self._arguments(request)
         policy, arms, options = given.pop("policy"), given.pop("arms"), given
-        is_new = name not in self._host.metas and await self._bandits.make(
+        is_new = name not in self._host.descriptions and await self._bandits.make(
             lambda: self._host.make(name, policy, arms, **options)
         )
-        if not is_new and not await self._bandits.in_thread(lambda: self._host.is_same(name, policy, arms, options)):
+
+        def has_these_arguments() -> bool:
+            return is_made_with(self._host.descriptions[name], policy, arms, options)
+
+        if not is_new and not await self._bandits.in_thread(has_these_arguments):
             raise broken_rule("bandit-differs", "bandit", "be new or have the same arguments", name, hint=", which has others")
         return await self._shown(await self._bandits.get(name), 201 if is_new else 200)
 
@@ -60,9 +65,9 @@ class BanditHandlers:
             name: value for name, value in msgspec.structs.asdict(request.body).items() if value is not msgspec.UNSET
         }
         template = given.pop("like", None)
-        if template is not None and (template not in self._host.metas or not request.holder.may_use(template)):
+        if template is not None and (template not in self._host.descriptions or not request.holder.may_use(template)):
             raise broken_rule("not-found", "like", "be an existing bandit", template)
-        known = {} if template is None else self._host.metas[template]
+        known = {} if template is None else self._host.descriptions[template]
         params = given.pop("params", known.get("policy", {}).get("params", {}) if "policy" not in given else {})
         policy_name = given.pop("policy", known.get("policy", {}).get("policy"))
         if policy_name is None:
@@ -81,7 +86,7 @@ class BanditHandlers:
         return await self._shown(await self._bandits.get(request.parameters["name"]))
 
     async def _shown(self, hosted: Hosted, status: int = 200) -> Response:
-        show = functools.partial(_show, hosted, self._host.metas[hosted.name], status)
+        show = functools.partial(_show, hosted, self._host.descriptions[hosted.name], status)
         return await self._bandits.change(hosted, show, heavy=hosted.n_arms > _MANY_ARMS, archived=True)
 
     async def archive(self, request: Request) -> Response:
@@ -151,23 +156,23 @@ def _check_revision(hosted: Hosted, request: Request) -> None:
         raise broken_rule("arms-changed", "If-Match", rule, given, got=given[:60])
 
 
-def _show(hosted: Hosted, meta: Payload, status: int) -> Response:
+def _show(hosted: Hosted, description: Payload, status: int) -> Response:
     bandit = hosted.bandit
     body = m.BanditResponse(
         hosted.name,
-        meta["policy"]["policy"],
-        meta["policy"]["params"],
-        meta["seed"],
-        meta["pending"],
-        meta["max_pending"],
+        description["policy"]["policy"],
+        description["policy"]["params"],
+        description["seed"],
+        description["pending"],
+        description["max_pending"],
         hosted.archived,
         bandit.rounds,
         bandit.pending,
         list(bandit.arms),
         hosted.retired,
-        meta.get("reward_window"),
-        meta.get("missing"),
-        meta.get("probe"),
+        description.get("reward_window"),
+        description.get("missing"),
+        description.get("probe"),
     )
     return Response(m.encode(body), status, ((b"etag", _revision(hosted)),))
 

@@ -64,7 +64,7 @@ class Bandits:
 
     def check_known(self, name: str) -> None:
         """Refuse the name of a bandit that does not exist."""
-        if name not in self.host.metas:
+        if name not in self.host.descriptions:
             raise broken_rule("not-found", "bandit", "exist", name)
 
     async def get(self, name: str) -> Hosted:
@@ -233,7 +233,7 @@ class Bandits:
 
     async def _unload(self, idle: list[Hosted]) -> None:
         for hosted in idle:
-            if self.host.needs_snapshot(hosted) and not hosted.is_saving:
+            if hosted.needs_snapshot and not hosted.is_saving:
                 hosted.unsaved, hosted.is_saving = 0, True
                 await self._save(hosted)
             if hosted.name not in self._queues:

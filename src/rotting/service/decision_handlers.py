@@ -113,7 +113,7 @@ class DecisionHandlers:
         self._host.check_current(hosted)
         for key in keys:
             if not notes[key].get("cancelled"):
-                self._host.add_note(hosted.name, f"key:{key}", cancelled=True)
+                self._host.add_note(hosted, f"key:{key}", cancelled=True)
         return _results(keys, outcomes)
 
     async def expire(self, request: Request) -> Response:

@@ -152,8 +152,8 @@ class Metrics:
         families["rotting_all_decisions_total"].append(f"rotting_all_decisions_total {float(self._decisions)}\n")
         for outcome, count in self._rewards.items():
             families["rotting_all_rewards_total"].append(f'rotting_all_rewards_total{{outcome="{outcome}"}} {float(count)}\n')
-        families["rotting_bandits"].append(f"rotting_bandits {float(len(self._host.metas))}\n")
-        families["rotting_bandits_loaded"].append(f"rotting_bandits_loaded {float(len(self._host.live))}\n")
+        families["rotting_bandits"].append(f"rotting_bandits {float(len(self._host.descriptions))}\n")
+        families["rotting_bandits_loaded"].append(f"rotting_bandits_loaded {float(len(self._host.loaded))}\n")
         for status, count in sorted(self.responses.items()):
             families["rotting_responses_total"].append(f'rotting_responses_total{{status="{status}"}} {float(count)}\n')
         own = [f"# TYPE rotting_{name} gauge\nrotting_{name} {float(value)}\n" for name, value in gauges.items()]
@@ -170,7 +170,7 @@ class Metrics:
         add("rotting_decisions_total", tally.decisions)
         for outcome, count in tally.rewards.items():
             add("rotting_rewards_total", count, f',outcome="{outcome}"')
-        hosted = self._host.live.get(name)
+        hosted = self._host.loaded.get(name)
         if hosted is not None:
             add("rotting_pending", hosted.bandit.pending)
             add("rotting_pending_oldest_seconds", tally.age(hosted.oldest_round))

@@ -308,7 +308,7 @@ class RewardBucketsCache:
         with counted.lock, self._host.reader() as reader:
             while True:
                 try:
-                    rows, last, left = reader.contents(name, counted.last_read, _CHUNK)
+                    rows, last, left = reader.encoded_events(name, counted.last_read, _CHUNK)
                 except InvalidValueError:  # the bandit was created, but its first event is not written yet
                     return counted, 0
                 try:

@@ -84,7 +84,7 @@ def _check_certificate(certificate: str, key: str) -> None:
 
 def compile_policies(application: Application) -> None:
     """Compile the policies of all bandits, so that no request waits for that, or have them compiled in the background."""
-    for policy in {policy_from_json(meta["policy"]) for meta in application.host.metas.values()}:
+    for policy in {policy_from_json(description["policy"]) for description in application.host.descriptions.values()}:
         with application.compiling.timing() as report:
             bandit = Bandit(policy, arms=[0, 1], compile=application.host.compile)
             bandit.warm_up()
@@ -229,7 +229,7 @@ def serve(path: str | PathLike[str], settings: ServiceSettings, say: Callable[[s
             shown = f"[{settings.host}]" if ":" in settings.host else settings.host
             who = "without tokens, for this machine only" if settings.token_file is None else "for clients with a token"
             scheme = "http" if settings.tls is None else "https"
-            count = len(service.application.host.metas)
+            count = len(service.application.host.descriptions)
             say(f"serving {count} bandits of {path} at {scheme}://{shown}:{service.port}, {who}")
 
         await service.run(ready, stop)

@@ -6,6 +6,8 @@ from rotting.store.database import Database
 from rotting.store.protocol import Payload
 from rotting.store.records import check_bandit, check_new, decode, digest
 
+_BANDITS = "SELECT bandit, name, meta, digest FROM bandits ORDER BY bandit"
+
 NewBandits = dict[str, tuple[int, bytes]]
 """The id and the encoded description of each bandit that is about to be added, by name."""
 
@@ -38,15 +40,14 @@ class BanditTable:
     def load(self) -> None:
         """Read the table, and check it. A table that shared the content of another one has its own content from then on."""
         ids: dict[str, int] = {}
-        metas: dict[str, bytes] = {}
-        for bandit_id, name, meta, found in self._database.rows(
-            "SELECT bandit, name, meta, digest FROM bandits ORDER BY bandit"
-        ):
-            is_written = found == digest(self._store_id, bandit_id, name, meta) and bandit_id == len(ids) + 1
-            if not is_written or not isinstance(name, str) or not isinstance(meta, bytes):  # damage can change a type alone
+        encoded: dict[str, bytes] = {}
+        for bandit_id, name, description, found in self._database.rows(_BANDITS):
+            have_types = isinstance(name, str) and isinstance(description, bytes)  # damage can change a type alone
+            written = digest(self._store_id, bandit_id, name, description)
+            if not have_types or found != written or bandit_id != len(ids) + 1:
                 raise self._database.damaged(f"bandit {bandit_id} is not what was written")
-            ids[name], metas[name] = bandit_id, meta
-        self.ids, self.encoded = ids, metas
+            ids[name], encoded[name] = bandit_id, description
+        self.ids, self.encoded = ids, encoded
         self.names = {bandit_id: name for name, bandit_id in ids.items()}
         self._looks_for_new = self._database.readonly
 
@@ -62,24 +63,25 @@ class BanditTable:
         """Return the description of each bandit, by name; a reader looks for new bandits first."""
         if self._looks_for_new:
             self.load()
-        return {name: decode(meta) for name, meta in self.encoded.items()}
+        return {name: decode(description) for name, description in self.encoded.items()}
 
     def assign_ids(self, bandits: Iterable[tuple[str, bytes]]) -> NewBandits:
         """Check the names of new bandits, and assign their ids."""
         new: NewBandits = {}
-        for name, meta in bandits:
+        for name, description in bandits:
             check_new(name, new)
-            new[check_new(name, self.ids)] = len(self.ids) + len(new) + 1, meta
+            new[check_new(name, self.ids)] = len(self.ids) + len(new) + 1, description
         return new
 
     def insert(self, new: NewBandits) -> None:
         """Insert new bandits in the current transaction."""
         rows = [
-            (bandit_id, name, meta, digest(self._store_id, bandit_id, name, meta)) for name, (bandit_id, meta) in new.items()
+            (bandit_id, name, description, digest(self._store_id, bandit_id, name, description))
+            for name, (bandit_id, description) in new.items()
         ]
         self._database.connection.executemany("INSERT INTO bandits VALUES (?, ?, ?, ?)", rows)
 
     def add(self, new: NewBandits) -> None:
         """Remember new bandits after the transaction was committed."""
-        for name, (bandit_id, meta) in new.items():
-            self.ids[name], self.encoded[name], self.names[bandit_id] = bandit_id, meta, name
+        for name, (bandit_id, description) in new.items():
+            self.ids[name], self.encoded[name], self.names[bandit_id] = bandit_id, description, name

@@ -1,24 +1,25 @@
 """Durable bandits: every change is in a store before the caller gets the response."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 
 from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidValueError, RottingError, StoreFailedError
 from rotting.live.arms import Arm, check_iterable, restore_arm
 from rotting.live.bandit import Bandit
-from rotting.live.bandit_state import BanditState, RewardWindow
+from rotting.live.bandit_state import BanditOptions, BanditState
 from rotting.live.bandit_view import BanditView
 from rotting.live.durations import Duration
 from rotting.live.locks import Guard
 from rotting.live.saved_state import StateParts
 from rotting.policy import Policy
+from rotting.store.descriptions import describe, window_in, with_current_words
 from rotting.store.protocol import Durability, Payload, Store
 from rotting.store.records import check_name
-from rotting.store.restoring import Resumed, describe, resume, snapshot_is_due, with_current_words
+from rotting.store.restoring import Resumed, resume, snapshot_is_due
 from rotting.store.writers import Writer, last_writer
 
 
@@ -33,15 +34,15 @@ class DurableBandit(Bandit[Arm]):
         resumed: the state that the store's events make.
         store: the store, which `close` closes.
         name: the name of the bandit in the store.
-        meta: its description.
+        description: the description of the bandit.
     """
 
-    def __init__(self, resumed: Resumed, store: Store, name: str, meta: Payload) -> None:
+    def __init__(self, resumed: Resumed, store: Store, name: str, description: Payload) -> None:
         state, self._unsaved = resumed.state, resumed.replayed  # events since the last snapshot
         self._store, self._name = store, name
         self._snapshot: threading.Thread | None = None  # writes a snapshot
         writer = Writer.of(state.policy)
-        self._writer_note = None if writer == last_writer(store, name, meta) else writer.to_note()
+        self._writer_note = None if writer == last_writer(store, name, description) else writer.to_note()
         BanditView.__init__(self, Guard(state, self._append_events))
 
     def _append_events(self, events: list[Payload]) -> None:
@@ -164,7 +165,7 @@ def open_in(
     policy: Policy | None,
     arms: Iterable[Arm] | None,
     compile: CompileMode = "auto",
-    **options: Any,
+    **options: Unpack[BanditOptions],
 ) -> DurableBandit[Arm]:
     """Create or resume a bandit in an open store; closing the bandit closes the store."""
     check_name(name)
@@ -177,27 +178,27 @@ def open_in(
             missing = "policy" if policy is None else "arms"
             raise InvalidValueError(missing, "be given for a bandit that is new to its store", None)
         state = BanditState.new(policy, listed, **options, compile=compile)
-        meta, resumed = describe(state, options.get("seed", 0)), Resumed(state)
-        store.add_bandit(name, meta)
+        description, resumed = describe(state, options.get("seed", 0)), Resumed(state)
+        store.add_bandit(name, description)
     else:
-        meta = with_current_words(known[name])
-        resumed = resume(store, name, meta, compile)
-        _check_same(meta, resumed.state, policy, listed, options)
-    return DurableBandit(resumed, store, name, meta)
+        description = with_current_words(known[name])
+        resumed = resume(store, name, description, compile)
+        _check_same(description, resumed.state, policy, listed, options)
+    return DurableBandit(resumed, store, name, description)
 
 
 def _check_same(
-    meta: Payload, state: BanditState[Arm], policy: Policy | None, arms: list[Arm] | None, options: dict[str, Any]
+    description: Payload, state: BanditState[Arm], policy: Policy | None, arms: list[Arm] | None, options: Mapping[str, object]
 ) -> None:
     if policy is not None and policy != state.policy:
         raise InvalidValueError("policy", f"be that of the store, {state.policy!r}", policy)
     present = [state.arms.names[slot] for slot in state.arms.slots]
-    if arms is not None and arms not in ([restore_arm(arm) for arm in meta["arms"]], present):
+    if arms is not None and arms not in ([restore_arm(arm) for arm in description["arms"]], present):
         raise InvalidValueError("arms", "be those that the bandit was made with, or has now", arms, hint="; see add_arm")
-    window = RewardWindow.checked(state.policy, options.get("reward_window"), options.get("missing", 0.0))
+    window = window_in(options, state.policy)
     if window is not None and window != state.window:
         rule = "be those of the store, " + ("none" if state.window is None else repr(tuple(state.window)))
         raise InvalidValueError("reward_window and missing", rule, tuple(window))
     for key in ("seed", "pending", "max_pending", "probe"):
-        if key in options and options[key] != meta.get(key):
-            raise InvalidValueError(key, f"be that of the store, {meta.get(key)!r}", options[key])
+        if key in options and options[key] != description.get(key):
+            raise InvalidValueError(key, f"be that of the store, {description.get(key)!r}", options[key])

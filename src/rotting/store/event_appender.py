@@ -34,10 +34,10 @@ class EventAppender:
 
     def append(self, events: Iterable[tuple[str, Payload]], bandits: Iterable[tuple[str, Payload]]) -> int:
         """Add bandits and append events, all of them or none; return the number of the last event."""
-        metas = [(name, encode("meta", meta)) for name, meta in bandits]
+        descriptions = [(name, encode("description", description)) for name, description in bandits]
         payloads = [(name, encode("payload", payload)) for name, payload in events]
         with self._database.use(writing=True):
-            new = self._bandits.assign_ids(metas)
+            new = self._bandits.assign_ids(descriptions)
             rows, places = self._chain(payloads, new)
             if new or self._database.durability != "memory":
                 self._commit(self.held + rows, new)

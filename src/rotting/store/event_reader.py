@@ -45,11 +45,11 @@ class _Row(NamedTuple):
     digest_before: bytes | None
 
 
-class Contents(NamedTuple):
-    """Some events of a bandit, as they are in the file."""
+class EncodedEvents(NamedTuple):
+    """Some events of a bandit, with payloads as they are in the file."""
 
     rows: list[tuple[int, int, bytes]]
-    """The number, the epoch and the payload of each, as JSON."""
+    """The number and the epoch of each, and its payload as JSON."""
     last: int
     """The number of the last of them."""
     left: int
@@ -136,27 +136,26 @@ class EventReader:
             raise self._database.damaged(f"the bandit of event {row.number} is missing")
         return StoredEvent(row.number, row.epoch, self._bandits.names[row.bandit], decode(row.payload))
 
-    def contents(self, bandit: str, after: int, limit: int, max_bytes: int | None, checked: bool) -> Contents:
-        """Return some events of a bandit after a number; see `SQLiteStore.contents`."""
+    def encoded_events(self, bandit: str, after: int, limit: int, max_bytes: int | None, checked: bool) -> EncodedEvents:
+        """Return some events of a bandit after a number; see `SQLiteStore.encoded_events`."""
         with self._database.use():
             bandit_id = self._bandits.id_of(bandit)
             with self._database.view():
                 query = _CHECKED_PAGE if checked else _UNCHECKED_PAGE
                 rows = self._page(query, (min(after, LARGEST), limit, bandit_id), max_bytes)
                 if not rows:
-                    return Contents([], after, 0)
+                    return EncodedEvents([], after, 0)
                 if checked:
                     for place, row in enumerate(rows, start=1 + self._last_place(bandit_id, after)):
                         self._check_place(row, place)
                         self._check(row)
                 left = self._last_place(bandit_id) - _place_or_zero(rows[-1].place)
-        return Contents([(row.number, row.epoch, row.payload) for row in rows], rows[-1].number, left)
+        return EncodedEvents([(row.number, row.epoch, row.payload) for row in rows], rows[-1].number, left)
 
     def _page(self, query: str, values: tuple[int, int, int], max_bytes: int | None) -> list[_Row]:
         """Return the rows of a query until their payloads exceed a number of bytes, but at least one."""
         found: list[_Row] = []
         size, cursor = 0, self._database.connection.execute(query, values)
-        columns: Any
         for columns in cursor:
             row = self._row(columns)
             size += len(row.payload)

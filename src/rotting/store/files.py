@@ -37,6 +37,7 @@ FORMAT = 2
 # Notes are looked up by name: SQLite keeps an index of the payloads that begin with `{"note":`.
 IS_NOTE = "substr(payload, 1, 8) = x'7b226e6f7465223a'"
 NOTE_NAME = "json_extract(CAST(payload AS TEXT), '$.note')"
+# The column `meta` holds the description of a bandit: another name would be another format.
 _SCHEMA = f"""
 CREATE TABLE store (id TEXT NOT NULL, made_by TEXT NOT NULL, digest BLOB NOT NULL) STRICT;
 CREATE TABLE writer (epoch INTEGER NOT NULL, bandits INTEGER NOT NULL, last INTEGER NOT NULL) STRICT;

@@ -2,39 +2,38 @@
 
 A bandit is loaded when it is first used, and stays in memory until so many others are used that it is unloaded. Its events are
 collected in a batch: the events of many calls, of any of the bandits, are written in one transaction. A response must wait
-until the batch with its events is written (`take`, then `write`, which may run in a worker thread while the next one collects).
+until the batch with its events is written: `take` returns the batch, and `write` writes it, in a worker thread if need be.
 
-After a failed write, bandits in memory may be ahead of the store. So `fail` drops all of them, and `recover` opens the store
-again and reads everything anew.
+After a failed write, bandits in memory may be ahead of the store. So `fail` drops all of them, `recover` opens the store
+again, and `resume_writing` reads everything anew.
 """
 
 import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Hashable, Iterable
 from contextlib import AbstractContextManager, suppress
 from itertools import islice
 from os import PathLike
-from typing import Any
+from typing import Unpack
 
 from rotting.common.rules import positive_int
 from rotting.engines.tiers import CompileMode
 from rotting.errors import RottingError, StoreError, StoreFailedError, StoreFullError
-from rotting.live.arms import restore_arm
-from rotting.live.bandit_state import BanditState, RewardWindow
+from rotting.live.bandit_state import BanditOptions, BanditState
 from rotting.live.saved_state import StateParts
 from rotting.policy import Policy
-from rotting.registry import from_json as policy_from_json
-from rotting.store.event_reader import Contents
+from rotting.store.descriptions import Descriptions, describe
+from rotting.store.event_reader import EncodedEvents
 from rotting.store.files import resolve
 from rotting.store.hosted import Batch, Hosted
 from rotting.store.name_filter import NameFilter
 from rotting.store.open_files import OpenFile
 from rotting.store.protocol import Durability, Payload
 from rotting.store.reader_pool import ReaderPool
-from rotting.store.records import check_bandit, check_name, decode
-from rotting.store.restoring import Resumed, describe, resume, snapshot_is_due, with_current_words
+from rotting.store.records import check_bandit, check_name
+from rotting.store.restoring import Resumed, resume, snapshot_is_due
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.writers import Writer, last_writer
 
@@ -46,47 +45,13 @@ MAX_LOADED = 10_000
 
 _SAVE_SECONDS = 5.0  # how long `close` saves snapshots; without one, the next load replays the log
 _IDLE_SECONDS = 5.0  # a bandit that was used more recently is not unloaded: a request may still hold it
-_FEW_EVENTS = 100  # replaying fewer takes less time than saving and reading a snapshot
-
-
-class Descriptions(MutableMapping[str, Payload]):
-    """The description of each bandit, by name.
-
-    Args:
-        written: the descriptions in the store as JSON, which takes little memory; they are decoded when they are read. The
-            writer may add some at any time, in another thread.
-    """
-
-    def __init__(self, written: Mapping[str, bytes]) -> None:
-        self._written = written
-        self.unwritten: dict[str, Payload] = {}
-        """The bandits that the store does not have yet."""
-
-    def __getitem__(self, name: str) -> Payload:
-        found = self.unwritten.get(name)
-        return with_current_words(decode(self._written[name])) if found is None else found
-
-    def __setitem__(self, name: str, meta: Payload) -> None:
-        self.unwritten[name] = meta
-
-    def __delitem__(self, name: str) -> None:
-        del self.unwritten[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.unwritten or name in self._written
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys([*self._written, *self.unwritten]))
-
-    def __len__(self) -> int:
-        return len(self._written) + sum(name not in self._written for name in self.unwritten)
 
 
 class Host:
     """The bandits of a store, of which this process is the writer.
 
     All methods but `load`, `learn_notes`, `make`, `read`, `reader`, `write`, `save_snapshot`, `check_file` and `recover` must
-    be called from one thread. `note`, `is_archived` and `is_same` only read, and may be called from any thread, too.
+    be called from one thread. `note` and `is_archived` only read, and may be called from any thread, too.
 
     Args:
         path: the file.
@@ -130,9 +95,9 @@ class Host:
             raise
         self._readers = ReaderPool(path, self._store)
         self._note_reader = self._readers.new_reader()  # kept open, so that the event loop does not wait for a new one
-        self.metas = Descriptions(self._store.encoded_bandits)
+        self.descriptions = Descriptions(self._store.encoded_bandits)
         """The description of each bandit, by name; also of bandits that are not written yet."""
-        self.live: OrderedDict[str, Hosted] = OrderedDict()
+        self.loaded: OrderedDict[str, Hosted] = OrderedDict()
         """The bandits in memory, by name; the one that was used last comes last."""
         self.trouble: StoreError | None = None
         """Why nothing can be written at present; `resume_writing` clears it."""
@@ -140,51 +105,50 @@ class Host:
         """How often all bandits were dropped; a bandit of an earlier generation must not be used."""
         self._last_written = self._store.last
         self._batch = Batch(self._last_written + 1)
-        self._notes: dict[tuple[str, str], Payload] = {}  # notes that the store does not have yet
 
     # --- Bandits ----------------------------------------------------------------------------------------------------------
 
     def load(self, name: str) -> Hosted:
         """Read a bandit from the store, which may take seconds; `adopt` then puts it to use."""
-        generation, meta = self.generation, self.metas[name]
+        generation, description = self.generation, self.descriptions[name]
         with self.reader() as reader:
-            resumed = resume(reader, name, meta, self.compile)
-            archived, writer = reader.note(name, ARCHIVED) is not None, last_writer(reader, name, meta)
+            resumed = resume(reader, name, description, self.compile)
+            archived, writer = reader.note(name, ARCHIVED) is not None, last_writer(reader, name, description)
         hosted = Hosted(name, resumed, generation, archived=archived, writer=writer)
         hosted.bandit.warm_up()
         return hosted
 
-    def make(self, name: str, policy: Policy, arms: Iterable[Hashable], seed: int = 0, **options: Any) -> Hosted:
+    def make(self, name: str, policy: Policy, arms: Iterable[Hashable], **options: Unpack[BanditOptions]) -> Hosted:
         """Make a new bandit, which may take seconds; `adopt` then adds it to the next batch."""
         generation = self.generation
-        state = BanditState.new(policy, arms, seed, **options, compile=self.compile)
-        meta = describe(state, seed)
-        hosted = Hosted(check_name(name), Resumed(state), generation, writer=Writer.of(policy), description=meta)
+        state = BanditState.new(policy, arms, **options, compile=self.compile)
+        description = describe(state, options.get("seed", 0))
+        hosted = Hosted(check_name(name), Resumed(state), generation, writer=Writer.of(policy), description=description)
         hosted.bandit.warm_up()
         return hosted
 
     def adopt(self, hosted: Hosted) -> Hosted:
         """Put a bandit to use and return it, or return the bandit of this name that is in use already."""
-        name, meta = hosted.name, hosted.description
-        if name in self.live:
-            return self.live[name]
-        if meta is not None and name in self.metas:
+        name, description = hosted.name, hosted.description
+        if name in self.loaded:
+            return self.loaded[name]
+        if description is not None and name in self.descriptions:
             raise StoreFailedError(f"got bandit {name!r} from another request meanwhile: try again", self._path)
         if hosted.generation != self.generation:
             raise StoreFailedError("was opened again while the bandit was loaded: try again", self._path)
-        if meta is not None:
+        if description is not None:
             self._check_trouble()
-            self.metas[name], hosted.description = meta, None
-            self._batch.bandits.append((name, meta))
-        self.live[name] = hosted
+            self.descriptions.unwritten[name], hosted.description = description, None
+            self._batch.bandits.append((name, description))
+        self.loaded[name] = hosted
         hosted.last_used = time.monotonic()
         return hosted
 
     def find(self, name: str) -> Hosted | None:
         """Return a bandit for a request if it is in memory."""
-        hosted = self.live.get(name)
+        hosted = self.loaded.get(name)
         if hosted is not None:
-            self.live.move_to_end(name)
+            self.loaded.move_to_end(name)
             hosted.last_used = time.monotonic()
         return hosted
 
@@ -194,32 +158,20 @@ class Host:
         There are none as long as at most `max_loaded` bandits are in memory, and only bandits that no request may still hold.
         """
         idle: list[Hosted] = []
-        for hosted in islice(self.live.values(), max(0, len(self.live) - self._max_loaded)):
+        for hosted in islice(self.loaded.values(), max(0, len(self.loaded) - self._max_loaded)):
             if now - hosted.last_used < _IDLE_SECONDS:
                 break
             idle.append(hosted)
         return idle
 
-    def needs_snapshot(self, hosted: Hosted) -> bool:
-        """Return whether an idle bandit needs a snapshot before it is unloaded, so that loading it again is fast."""
-        return hosted.unsaved >= _FEW_EVENTS
-
     def unload(self, hosted: Hosted) -> None:
         """Remove a bandit from memory, unless it was used again, or has events that are not written. It is then refused."""
-        is_written = not hosted.events and hosted.last_number <= self._last_written and hosted.name not in self.metas.unwritten
+        is_written = not hosted.events and hosted.last_number <= self._last_written
+        is_written = is_written and hosted.name not in self.descriptions.unwritten
         is_idle = not hosted.is_saving and time.monotonic() - hosted.last_used >= _IDLE_SECONDS
-        if is_written and is_idle and self.live.get(hosted.name) is hosted:
-            del self.live[hosted.name]
+        if is_written and is_idle and self.loaded.get(hosted.name) is hosted:
+            del self.loaded[hosted.name]
             hosted.generation = -1  # of no host, so that it is refused
-
-    def is_same(self, name: str, policy: Policy, arms: list[Hashable], options: dict[str, Any]) -> bool:
-        """Return whether a bandit was made with these arguments."""
-        meta = self.metas[name]
-        same = policy == policy_from_json(meta["policy"]) and arms == [restore_arm(arm) for arm in meta["arms"]]
-        window = RewardWindow.checked(policy, options.get("reward_window"), options.get("missing", 0.0))
-        same = same and window == RewardWindow.checked(policy, meta.get("reward_window"), meta.get("missing", 0.0))
-        same = same and options.get("probe") == meta.get("probe")
-        return same and all(meta[key] == options[key] for key in ("seed", "pending", "max_pending") if key in options)
 
     def check_current(self, hosted: Hosted) -> None:
         """Raise a `StoreError` if a bandit was dropped: it must not be used any more."""
@@ -236,11 +188,11 @@ class Host:
         """Archive a bandit: it makes no more decisions."""
         if not hosted.archived:
             hosted.archived = True
-            self.add_note(hosted.name, ARCHIVED)
+            self.add_note(hosted, ARCHIVED)
 
     def is_archived(self, name: str) -> bool:
         """Return whether a bandit makes no more decisions."""
-        hosted = self.live.get(name)
+        hosted = self.loaded.get(name)
         return self.note(name, ARCHIVED) is not None if hosted is None else hosted.archived
 
     # --- Collecting events and notes --------------------------------------------------------------------------------------
@@ -263,7 +215,7 @@ class Host:
         name = hosted.name
         if note is not None:
             events[-1] = {**note, **events[-1]}  # the name comes first, where the store looks for it
-            self._remember(name, note)
+            hosted.remember_note(note)
         if hosted.writer_note is not None:
             events.insert(0, hosted.writer_note)
             hosted.writer_note = None
@@ -272,36 +224,23 @@ class Host:
         hosted.unsaved += len(events)
         events.clear()
 
-    @property
-    def last_collected(self) -> int:
-        """The number of the last event that was collected; it may not be written yet."""
-        return self._batch.last
-
-    def add_note(self, name: str, note: str, **more: Any) -> None:
+    def add_note(self, hosted: Hosted, note: str, **more: object) -> None:
         """Add a note of a bandit to the batch, after the events that were collected."""
         self._check_trouble()
-        payload = {"note": note, **more}
-        self._batch.events.append((name, payload))
-        if name in self.live:
-            self.live[name].last_number = self._batch.last
-        self._remember(name, payload)
-
-    def _remember(self, name: str, note: Payload) -> None:
-        """Keep a note in memory until it is written, so that it can be looked up."""
-        self._notes[name, note["note"]] = note
-        if name in self.live:
-            self.live[name].new_notes.add(note["note"])
+        payload: Payload = {"note": note, **more}
+        self._batch.events.append((hosted.name, payload))
+        hosted.last_number = self._batch.last
+        hosted.remember_note(payload)
 
     def note(self, name: str, note: str) -> Payload | None:
         """Return the newest note of a bandit that has this name, or None; it may not be written yet."""
-        found = self._notes.get((name, note))
-        if found is not None:
-            return found
-        hosted = self.live.get(name)
-        if hosted is not None and hosted.has_no_note(note):
-            return None
-        check_bandit(name, self.metas)
-        if name in self.metas.unwritten:
+        hosted = self.loaded.get(name)
+        if hosted is not None:
+            found = hosted.unwritten_notes.get(note)
+            if found is not None or hosted.has_no_note(note):
+                return found
+        check_bandit(name, self.descriptions)
+        if name in self.descriptions.unwritten:
             return None
         event = self._note_reader.note(name, note)
         return None if event is None else event.payload
@@ -312,13 +251,13 @@ class Host:
         """Lend a reader, which sees what is written."""
         return self._readers.reader()
 
-    def read(self, name: str, after: int, limit: int, max_bytes: int) -> Contents:
+    def read(self, name: str, after: int, limit: int, max_bytes: int) -> EncodedEvents:
         """Return events of a bandit after a number, as they are in the file: at least one, and as many as fit `max_bytes`."""
-        check_bandit(name, self.metas)
-        if name in self.metas.unwritten:
-            return Contents([], after, 0)
+        check_bandit(name, self.descriptions)
+        if name in self.descriptions.unwritten:
+            return EncodedEvents([], after, 0)
         with self.reader() as reader:
-            return reader.contents(name, after, limit, max_bytes, checked=True)
+            return reader.encoded_events(name, after, limit, max_bytes, checked=True)
 
     def learn_notes(self, hosted: Hosted) -> None:
         """Read the names of all notes of a bandit that was loaded. From then on, most new names need no look-up."""
@@ -340,14 +279,14 @@ class Host:
         """Forget what was kept until the batch was written; return the bandits whose snapshot is due (`save_snapshot`)."""
         self._last_written = batch.last
         for name, _ in batch.bandits:
-            self.metas.unwritten.pop(name, None)  # the store has it now
-        for name, payload in batch.events if self._notes else ():
-            key = (name, payload.get("note", ""))
-            if key in self._notes and self._notes[key].get("cancelled") == payload.get("cancelled"):  # not replaced since
-                del self._notes[key]
+            self.descriptions.unwritten.pop(name, None)  # the store has it now
+        for name, payload in batch.events:
+            hosted = self.loaded.get(name)
+            if hosted is not None and hosted.unwritten_notes:
+                hosted.forget_note(payload)
         due = []
         for name in {name for name, _ in batch.events}:
-            hosted = self.live.get(name)
+            hosted = self.loaded.get(name)
             if hosted is not None and not hosted.is_saving and snapshot_is_due(hosted.state, hosted.unsaved):
                 hosted.unsaved, hosted.is_saving = 0, True
                 due.append(hosted)
@@ -373,9 +312,8 @@ class Host:
     def _drop_all(self) -> None:
         """Forget everything that was read from the store. Dropped bandits that are still in use are refused."""
         self.generation += 1
-        self.live.clear()
-        self._notes.clear()
-        self.metas.unwritten.clear()
+        self.loaded.clear()
+        self.descriptions.unwritten.clear()
         self._readers.close()
 
     def recover(self) -> None:
@@ -397,7 +335,7 @@ class Host:
     def resume_writing(self) -> None:
         """End the trouble after `recover`. Everything is read anew, since a failed batch may have been written after all."""
         self._drop_all()
-        self.metas = Descriptions(self._store.encoded_bandits)
+        self.descriptions = Descriptions(self._store.encoded_bandits)
         self._last_written = self._store.last
         self._batch = Batch(self._last_written + 1)
         self.trouble = None
@@ -422,7 +360,7 @@ class Host:
     def _save_all(self, deadline: float) -> None:
         """Save the states of all bandits whose events are all written, those with the most events first."""
         written = self._store.last
-        unsaved = [each for each in self.live.values() if each.unsaved and not each.events and each.last_number <= written]
+        unsaved = [each for each in self.loaded.values() if each.unsaved and not each.events and each.last_number <= written]
         with suppress(RottingError):  # nothing is lost: the log has all events
             for hosted in sorted(unsaved, key=lambda each: -each.unsaved):
                 if time.monotonic() > deadline:

@@ -13,6 +13,7 @@ from rotting.store.writers import Writer
 
 _log = logging.getLogger("rotting.service")
 _NO_NOTES = NameFilter()
+_FEW_EVENTS = 100  # replaying fewer takes less time than saving and reading a snapshot
 
 
 @dataclass
@@ -45,7 +46,7 @@ class Hosted:
         generation: the generation of the host when it was loaded or made.
         archived: whether it makes no more decisions.
         writer: the last writer of its events that the store names; None if it names none.
-        description: that of a bandit that was made just now; None if it was loaded.
+        description: the description of a new bandit; None if the bandit was loaded.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Hosted:
     ) -> None:
         self.name, self.generation, self.archived = name, generation, archived
         self.description = description
-        """The description of a new bandit, until it is in use; after that, see `Host.metas`."""
+        """The description of a new bandit until `Host.adopt` takes it; None otherwise."""
         self.state = state = resumed.state
         """For reading; changes are made through `bandit`."""
         self.events: list[Payload] = []
@@ -79,8 +80,9 @@ class Hosted:
         """When a request asked for the bandit last, on a monotonic clock."""
         self.latest: Payload | None = None
         """The latest decision since the bandit was loaded, as JSON-able data with its reason."""
-        self.new_notes = NameFilter()
-        """The names of the notes that were added since the bandit was loaded."""
+        self.unwritten_notes: dict[str, Payload] = {}
+        """The notes that the store does not have yet, by name."""
+        self._new_notes = NameFilter()  # the names of the notes that were added since the bandit was loaded
         self.old_notes = None if description is None else _NO_NOTES
         """The names of the older notes; None until they are read."""
 
@@ -105,9 +107,26 @@ class Hosted:
         """Return whether an arm is kept but not chosen any more."""
         return arm in self.state.arms.retired
 
+    @property
+    def needs_snapshot(self) -> bool:
+        """Whether the bandit needs a snapshot before it is unloaded, so that loading it again is fast."""
+        return self.unsaved >= _FEW_EVENTS
+
+    def remember_note(self, note: Payload) -> None:
+        """Keep a note in memory until it is written, so that it can be looked up."""
+        self.unwritten_notes[note["note"]] = note
+        self._new_notes.add(note["note"])
+
+    def forget_note(self, written: Payload) -> None:
+        """Forget the note in a payload that was written, unless another note has replaced it since."""
+        name = written.get("note", "")
+        kept = self.unwritten_notes.get(name)
+        if kept is not None and kept.get("cancelled") == written.get("cancelled"):
+            del self.unwritten_notes[name]
+
     def has_no_note(self, note: str) -> bool:
         """Return whether there is certainly no note of this name; False if the store must be asked."""
-        return self.old_notes is not None and not (self.new_notes.may_have(note) or self.old_notes.may_have(note))
+        return self.old_notes is not None and not (self._new_notes.may_have(note) or self.old_notes.may_have(note))
 
     @property
     def oldest_round(self) -> int | None:

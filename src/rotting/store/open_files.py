@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rotting.errors import StoreDamagedError, StoreError, StoreFailedError, StoreLockedError
 
@@ -47,7 +47,7 @@ class _Descriptor:
 
 _descriptors: dict[tuple[int, int], _Descriptor] = {}  # by device and inode
 _lock = threading.RLock()  # guards `_descriptors`; re-entrant, since garbage collection may close a store at any time
-_inherited: list[Any] = []  # connections of the parent process, referenced so that they are not closed
+_inherited: "list[list[apsw.Connection]]" = []  # connections of the parent process, referenced so that they are not closed
 
 
 class OpenFile:

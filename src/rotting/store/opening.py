@@ -1,8 +1,8 @@
 """Opens the file of a store for a reader or for its writer.
 
-When a store is opened, its id, its bandits and its last event are checked, that the last places of all bandits add up to the
-number of events, and that there are as many events as were acknowledged. This takes as long for a large store as for a small
-one, also after a crash, since the write-ahead log (WAL) is short.
+Opening a store checks its id, its bandits and its last event. It also checks that the last places of all bandits add up to the
+number of events, and that no acknowledged event is missing. This takes no longer for a store with more events, even after a
+crash, since the write-ahead log (WAL) is short.
 """
 
 from typing import NamedTuple

@@ -57,7 +57,7 @@ class Store(Protocol):
     def bandits(self) -> dict[str, Payload]:
         """Return the description of each bandit (its policy, arms, seed), by name."""
 
-    def add_bandit(self, name: str, meta: Payload) -> None:
+    def add_bandit(self, name: str, description: Payload) -> None:
         """Add a bandit with its description."""
 
     def append(self, events: Iterable[tuple[str, Payload]], bandits: Iterable[tuple[str, Payload]] = ()) -> int:

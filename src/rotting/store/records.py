@@ -7,7 +7,6 @@ was changed, lost, moved, or copied from another store breaks the chain.
 import hashlib
 import json
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from rotting.common.rules import nonnegative_int
 from rotting.common.thread_breaks import ThreadBreaks, json_pieces
@@ -92,9 +91,10 @@ def event_in(payload: Payload) -> Payload | None:
     return {name: value for name, value in payload.items() if name not in NOTE_FIELDS}
 
 
-def decode(text: bytes) -> Any:
+def decode(text: bytes) -> Payload:
     """Return the payload in some bytes, whose digest must have been checked."""
-    return json.loads(text.decode())  # from bytes, `loads` would guess their encoding
+    payload: Payload = json.loads(text.decode())  # from bytes, `loads` would guess their encoding
+    return payload
 
 
 def digest(*parts: bytes | int | str) -> bytes:

@@ -1,53 +1,22 @@
-"""Describes a bandit when it is added to a store, and restores its state from that description, snapshots and events."""
+"""Restores the state of a bandit from its description, its snapshots and its events."""
 
 import logging
 from typing import NamedTuple
 
 from rotting.engines.tiers import CompileMode
 from rotting.errors import RottingError, StoreError
-from rotting.live.arms import restore_arm
 from rotting.live.bandit_state import BanditState
 from rotting.live.policy_state import arrays
-from rotting.live.saved_state import current_rule, restore
-from rotting.registry import from_json as policy_from_json
+from rotting.live.saved_state import restore
 from rotting.store import limits
+from rotting.store.descriptions import initial_state
 from rotting.store.protocol import Payload, Store
 from rotting.store.records import event_in
-from rotting.store.writers import Writer
 
 UNREADABLE = (RottingError, ValueError, TypeError, LookupError, AttributeError)
 """What reading a snapshot may raise if another version wrote it."""
 
 _log = logging.getLogger("rotting.store")
-
-
-def describe(state: BanditState, seed: int) -> Payload:
-    """Return the description of a new bandit, from which `initial_state` makes its state."""
-    window = {} if state.window is None else {"reward_window": state.window.seconds, "missing": state.window.missing}
-    return {
-        "policy": state.policy.to_json(),
-        "arms": [state.arms.names[slot] for slot in state.arms.slots],
-        "seed": seed,
-        "pending": state.pending_rule,
-        "max_pending": state.ledger.max_pending,
-        **window,
-        **({} if state.probe is None else {"probe": state.probe.share}),
-        **Writer.of(state.policy).to_json(),
-    }
-
-
-def with_current_words(meta: Payload) -> Payload:
-    """Return a description from a store with the words that an earlier version used replaced by the present ones."""
-    return {**meta, "pending": current_rule(meta["pending"])} if "pending" in meta else meta
-
-
-def initial_state(meta: Payload, compile: CompileMode = "auto") -> BanditState:
-    """Return the state of a bandit before its first event."""
-    arms = [restore_arm(arm) for arm in meta["arms"]]
-    pending = current_rule(meta["pending"])
-    options = {key: meta[key] for key in ("reward_window", "missing", "probe") if key in meta}
-    policy = policy_from_json(meta["policy"])
-    return BanditState.new(policy, arms, meta["seed"], pending, meta["max_pending"], **options, compile=compile)
 
 
 class Resumed(NamedTuple):
@@ -60,7 +29,7 @@ class Resumed(NamedTuple):
     """How many events were applied after the snapshot."""
 
 
-def resume(store: Store, name: str, meta: Payload, compile: CompileMode = "auto") -> Resumed:
+def resume(store: Store, name: str, description: Payload, compile: CompileMode = "auto") -> Resumed:
     """Return the state of a bandit: its newest usable snapshot, with the events after it applied.
 
     The log is trusted: decisions are not made again, so that a store also opens with another version of its policy. A snapshot
@@ -73,7 +42,7 @@ def resume(store: Store, name: str, meta: Payload, compile: CompileMode = "auto"
             raise
         except UNREADABLE as error:
             _log.warning("bandit %s: the snapshot at event %d is skipped: %s", name, snapshot.number, error)
-    return _apply_events(initial_state(meta, compile), store, name, 0)
+    return _apply_events(initial_state(description, compile), store, name, 0)
 
 
 def snapshot_is_due(state: BanditState, unsaved: int) -> bool:

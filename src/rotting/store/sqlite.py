@@ -7,7 +7,7 @@ empty file that the writer locks; and `songs.rot-mark`, which records how many e
 What is checked, and when:
 
 - Whenever events are read: that each is what was written, and that none is missing between them (see `event_reader`). Only
-  `contents` reads them without these checks, unless it is asked to check them.
+  `encoded_events` reads them without these checks, unless it is asked to check them.
 - When a store is opened: that it is complete (see `opening`).
 - When a store is written to: about once a second, that its files are still those that were opened; with durability "disk",
   also after every commit that its main file is in its place.
@@ -23,7 +23,7 @@ from rotting.common.rules import option
 from rotting.errors import StoreFailedError, StoreFullError, StoreLockedError
 from rotting.store.bandit_table import BanditTable
 from rotting.store.database import Database
-from rotting.store.event_reader import Contents
+from rotting.store.event_reader import EncodedEvents
 from rotting.store.files import resolve
 from rotting.store.opening import open_reader, open_writer
 from rotting.store.protocol import DURABILITIES, Durability, Payload, Snapshot, StoredEvent
@@ -115,9 +115,9 @@ class SQLiteStore:
         """The description of each bandit as JSON, by name; a writer adds new bandits to it."""
         return self._bandits.encoded
 
-    def add_bandit(self, name: str, meta: Payload) -> None:
+    def add_bandit(self, name: str, description: Payload) -> None:
         """Add a bandit with its description."""
-        self.append((), [(name, meta)])
+        self.append((), [(name, description)])
 
     def append(self, events: Iterable[tuple[str, Payload]], bandits: Iterable[tuple[str, Payload]] = ()) -> int:
         """Add bandits and append events in one transaction, all of them or none; return the number of the last event.
@@ -145,7 +145,9 @@ class SQLiteStore:
         self.flush()
         return self._reader.read(bandit, after)
 
-    def contents(self, bandit: str, after: int, limit: int, max_bytes: int | None = None, checked: bool = False) -> Contents:
+    def encoded_events(
+        self, bandit: str, after: int, limit: int, max_bytes: int | None = None, checked: bool = False
+    ) -> EncodedEvents:
         """Return some events of a bandit after a number, as they are in the file.
 
         Args:
@@ -156,7 +158,7 @@ class SQLiteStore:
             checked: compare the events with their digests, which takes longer than all the rest.
         """
         self.flush()
-        return self._reader.contents(bandit, after, limit, max_bytes, checked)
+        return self._reader.encoded_events(bandit, after, limit, max_bytes, checked)
 
     def note(self, bandit: str, name: str) -> StoredEvent | None:
         """Return the newest note of a bandit that has this name, or None."""

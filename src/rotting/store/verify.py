@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from rotting.errors import RottingError, StoreDamagedError, brief
 from rotting.live.bandit_state import BanditState
 from rotting.live.saved_state import StateParts, restore
+from rotting.store.descriptions import initial_state
 from rotting.store.protocol import Payload, Snapshot, Store, StoredEvent
 from rotting.store.records import event_in
-from rotting.store.restoring import UNREADABLE, initial_state
+from rotting.store.restoring import UNREADABLE
 from rotting.store.writers import Writer
 
 
@@ -78,10 +79,10 @@ class _Replay:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        metas = store.bandits()
-        self._states = {name: initial_state(meta) for name, meta in metas.items()}
+        descriptions = store.bandits()
+        self._states = {name: initial_state(description) for name, description in descriptions.items()}
         self._present = {name: Writer.of(state.policy) for name, state in self._states.items()}
-        self._writers = {name: Writer.from_json(meta) for name, meta in metas.items()}
+        self._writers = {name: Writer.from_json(description) for name, description in descriptions.items()}
         self._epochs: dict[tuple[str, Writer | None], set[int]] = {}  # by name of the policy and writer
         self._inherited: set[str] = set()  # bandits whose state may have been made by other code
         self._decisions: Counter[tuple[str, Writer | None]] = Counter()  # by bandit and writer
@@ -144,9 +145,8 @@ class _Replay:
         problems = []
         while self._due and (before is None or self._due[-1][0] < before):
             number, name = self._due.pop()
-            state = self._states.get(name)
-            for snapshot in self._store.snapshots(name) if state is not None else ():
-                if snapshot.number == number and state is not None:
+            if (state := self._states.get(name)) is not None:
+                for snapshot in (each for each in self._store.snapshots(name) if each.number == number):
                     problems += self._compare_snapshot(name, snapshot, state)
         return problems
 

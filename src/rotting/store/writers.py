@@ -7,7 +7,8 @@ its first event. Logs of earlier versions have neither: their writer is unknown 
 import hashlib
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, ClassVar
+from types import FunctionType
+from typing import ClassVar
 
 from rotting.common.version import __version__
 from rotting.errors import KernelError
@@ -63,7 +64,7 @@ def _code(kernel: Kernel) -> str:
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
 
-def _digest(function: Any) -> str:
+def _digest(function: FunctionType | None) -> str:
     if function is None:
         return ""
     try:
@@ -72,7 +73,7 @@ def _digest(function: Any) -> str:
         return hashlib.sha256(repr((function.__code__.co_code, function.__code__.co_names)).encode()).hexdigest()
 
 
-def last_writer(store: Store, name: str, meta: Payload) -> Writer | None:
+def last_writer(store: Store, name: str, description: Payload) -> Writer | None:
     """Return the writer of the newest events of a bandit with this description, or None if the log does not say."""
     note = store.note(name, Writer.NOTE)
-    return Writer.from_json(meta if note is None else note.payload)
+    return Writer.from_json(description if note is None else note.payload)
