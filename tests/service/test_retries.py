@@ -308,8 +308,8 @@ def test_a_response_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 EVERY_CALL: list[Call[Any]] = [
-    create(None, "n"),
-    bandits(None),
+    create("n"),
+    bandits(),
     call_of(lambda bandit: bandit.show()),
     call_of(lambda bandit: bandit.archive()),
     call_of(lambda bandit: bandit.decide()),

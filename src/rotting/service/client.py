@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Generic, Self, TypeVar, overload
 
 from rotting.common.rules import nonnegative_int, positive
 from rotting.errors import RottingError, ServiceError
@@ -18,7 +18,7 @@ from rotting.service import retries
 from rotting.service.address import Address, parse_address
 from rotting.service.asyncio_pool import AsyncioPool
 from rotting.service.blocking_pool import BlockingPool
-from rotting.service.client_methods import Awaited, BanditMethods, Blocking, ServiceMethods
+from rotting.service.client_methods import Awaited, AwaitedSend, BanditMethods, Blocking, BlockingSend, ServiceMethods
 from rotting.service.http1 import MalformedResponseError, encode_request
 from rotting.service.pools import Attempt, Pools
 from rotting.service.retries import (
@@ -43,7 +43,7 @@ _BACKGROUND_CLEANUP = RetryLimits(timeout=5.0, retries=3, deadline=10.0)
 _CLOSING = 5.0  # seconds that `AsyncClient.close` waits for cleanups
 
 
-class RemoteBandit(BanditMethods, Blocking):
+class RemoteBandit(BanditMethods[BlockingSend], Blocking):
     """A bandit of a service; `Client.bandit` returns one."""
 
     @overload
@@ -78,7 +78,7 @@ class RemoteBandit(BanditMethods, Blocking):
         return decisions[0] if count is None else tuple(decisions)
 
 
-class AsyncRemoteBandit(BanditMethods, Awaited):
+class AsyncRemoteBandit(BanditMethods[AwaitedSend], Awaited):
     """A bandit of a service, whose methods are awaited; `AsyncClient.bandit` returns one."""
 
     @overload
@@ -300,7 +300,7 @@ class AsyncClient(_BaseClient[AsyncioPool], Awaited):
         except (OSError, MalformedResponseError) as error:
             return _no_response(error, attempt, step.timeout)
 
-    def _clean_up(self, call: Call[Any]) -> None:
+    def _clean_up(self, call: Call[object]) -> None:
         async def make() -> None:
             with suppress(RottingError):
                 await self._make(call, _BACKGROUND_CLEANUP)

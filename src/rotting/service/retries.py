@@ -10,7 +10,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Generator
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from rotting.errors import (
     InvalidValueError,
@@ -24,6 +24,7 @@ from rotting.errors import (
 )
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 PAUSE_UNIT, MAX_PAUSE = 0.25, 5.0  # seconds
 MAX_CONTENT = 64 * 2**20
@@ -68,13 +69,13 @@ class Interrupted(NamedTuple):
     sent: bool
 
 
-class Call(NamedTuple, Generic[T]):
+class Call(NamedTuple, Generic[T_co]):
     """A request, and how to read its response. Sending the request twice has the same effect as sending it once."""
 
     request: ClientRequest
-    parse: "Callable[[Any], T | Call[T]]"  # makes the result from the JSON of the response, or returns the next call
+    parse: "Callable[[object], T_co | Call[T_co]]"  # makes the result from the JSON of the response, or returns the next call
     missing_is_done: bool = False  # whether status 404 to a second attempt means that the first attempt did the work
-    cleanup: "Callable[[], Call[Any]] | None" = None  # for a caller who gives up when the service may have acted already
+    cleanup: "Callable[[], Call[object]] | None" = None  # for a caller who gives up when the service may have acted already
 
 
 class RetryLimits(NamedTuple):
@@ -101,7 +102,7 @@ class Pause(NamedTuple):
 class CleanUp(NamedTuple):
     """Step: make another call if that is possible without delay; its result is ignored."""
 
-    call: Call[Any]
+    call: Call[object]
 
 
 Step = SendRequest | Pause | CleanUp
@@ -111,10 +112,12 @@ StepResult = ClientResponse | NoResponse | Interrupted | None
 # --- Reading responses ------------------------------------------------------------------------------------------------------
 
 
-def field(data: Any, name: str, *kinds: type) -> Any:
+def field(data: object, name: str, kind: type[T]) -> T:
     """Return a field of a JSON object; raises TypeError or KeyError, which `_result` reports, if it is not as documented."""
+    if not isinstance(data, dict):
+        raise TypeError(name)
     value = data[name]
-    if not isinstance(value, kinds):
+    if not isinstance(value, kind):
         raise TypeError(name)
     return value
 
@@ -148,7 +151,7 @@ def _problem(response: ClientResponse) -> RottingError:
     return (kind or ServiceError)(detail)
 
 
-def _invalid_value(document: dict[str, Any], status: int) -> InvalidValueError:
+def _invalid_value(document: dict[str, object], status: int) -> InvalidValueError:
     name, rule, value = (document.get(key) for key in ("field", "rule", "value"))
     if not (isinstance(name, str) and isinstance(rule, str) and isinstance(value, str)):  # from a proxy
         got = f"status {status}: {document['detail']}"
