@@ -3,7 +3,7 @@
 import argparse
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rotting.cli.arguments import (
     SYNTAX,
@@ -33,7 +33,7 @@ def _analyse(options: argparse.Namespace) -> None:
     began = time.monotonic()
     out = None if options.out is None else new_path("out", options.out)
     policies = [policy for text in options.policy or [] for policy in read_policies(text)]
-    seed: Any = parse_value(options.seed)
+    seed = parse_value(options.seed)
     given = {name: getattr(options, name) for name in (*_COLUMNS, "name") if getattr(options, name) is not None}
 
     from rotting.logs.log import Log

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rotting.policy import Policy
     from rotting.problems import Problem
     from rotting.problems.noise import Noise
+    from rotting.simulation.simulate import AnyEngine
 
 
 SYNTAX = "NAME:key=value,key=value"
@@ -53,8 +54,8 @@ def user_errors_of_store() -> Iterator[None]:
         raise UserError(str(error)) from error
 
 
-def parse_value(text: str) -> int | float | str:
-    """Return `text` as a number if it is one, otherwise unchanged."""
+def parse_value(text: str) -> Any:
+    """Return `text` as a number if it is one, otherwise unchanged; the library checks that its type is right."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -112,12 +113,11 @@ def _make_policy(text: str, name: str, given: dict[str, str]) -> "Policy":
     from rotting import registry
 
     with user_errors():
-        kind: Any = registry.find(name)
+        policy_class = registry.find(name)
     where = f"policy {text!r}: "
-    _check_keys(where, name, given, [each.name for each in kind.parameters()])
+    _check_keys(where, name, given, [each.name for each in policy_class.parameters()])
     with user_errors(where):
-        policy: Policy = kind(**{key: parse_value(value) for key, value in given.items()})
-    return policy
+        return policy_class(**{key: parse_value(value) for key, value in given.items()})
 
 
 def read_problem(text: str, horizon: str | None) -> "Problem":
@@ -137,7 +137,7 @@ def read_problem(text: str, horizon: str | None) -> "Problem":
         return problems.make(name, **{key: _argument(arguments[key].annotation, value) for key, value in given.items()})
 
 
-def _argument(kind: Any, text: str) -> Any:
+def _argument(kind: object, text: str) -> object:
     """Return one argument of a problem: a number, a word, a list `0.5/0.25` or a noise `gaussian/0.5`."""
     from rotting.problems.noise import Noise
 
@@ -204,7 +204,7 @@ def read_workers(options: argparse.Namespace) -> int | None:
 
 
 @contextmanager
-def read_engine(options: argparse.Namespace) -> Iterator[Any]:
+def read_engine(options: argparse.Namespace) -> "Iterator[AnyEngine]":
     """Yield the engine for `simulate`, or raise a `UserError` before any work starts if it cannot be used."""
     if options.scheduler is not None and options.engine != "dask":
         raise UserError(f"scheduler must be given with --engine dask, got --engine {options.engine}")

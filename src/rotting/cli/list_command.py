@@ -4,7 +4,7 @@ import argparse
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from rotting.cli.arguments import UserError, known_noises
 from rotting.cli.output import json_text
@@ -50,12 +50,13 @@ def _problems() -> list[_Entry]:
     from rotting.problems import list_problems
     from rotting.problems.noise import Noise
 
-    def rule(kind: Any) -> str:
+    def rule(kind: object) -> str:
         if kind is Noise:
             return "a noise, such as gaussian/0.5"
         if getattr(kind, "__origin__", None) is Sequence:
             return "numbers, such as 0.5/0.25"
-        return {float: "a number", int: "a whole number", int | None: "a whole number"}.get(kind, str(kind))
+        known: dict[object, str] = {float: "a number", int: "a whole number", int | None: "a whole number"}
+        return known.get(kind, str(kind))
 
     def shown(default: object) -> object:
         if isinstance(default, Noise):

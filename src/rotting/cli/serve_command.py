@@ -2,7 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rotting.cli.arguments import UserError, add_compile_option, parse_value, user_errors
 from rotting.errors import MissingExtraError, PathMissingError, StoreError
@@ -20,7 +20,7 @@ def _serve(options: argparse.Namespace) -> None:
     with user_errors():
         port = nonnegative_int("port", parse_value(options.port))
         max_loaded = positive_int("max-loaded", parse_value(options.max_loaded))
-        rate: Any = None if options.rate is None else POSITIVE.check("rate", parse_value(options.rate))
+        rate = None if options.rate is None else POSITIVE.check("rate", parse_value(options.rate))
         option(*DURABILITIES).check("durability", options.durability)
         option(*MODES).check("compile", options.compile)
     if port > 65_535:

@@ -1,7 +1,7 @@
 """`rotting simulate`: let policies play a problem."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rotting.cli.arguments import (
     SYNTAX,
@@ -33,9 +33,8 @@ def _simulate(options: argparse.Namespace) -> None:
     for name in ("horizon", "workers", "first_run"):
         if getattr(options, name) is not None:
             numbers[name] = parse_value(getattr(options, name))
-    arguments: Any = numbers
     with read_engine(options) as engine, user_errors():
-        result = simulate(policies, problem, engine=engine, compile=options.compile, **arguments)
+        result = simulate(policies, problem, engine=engine, compile=options.compile, **numbers)
     # Files come first, since the reader of the pipe may close it early. The table is printed even if the disk is full.
     try:
         if out is not None:

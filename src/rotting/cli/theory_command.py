@@ -1,7 +1,7 @@
 """`rotting theory`: what the paper proves about a problem."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rotting.cli.arguments import SYNTAX, parse_value, read_policy, read_problem, user_errors
 from rotting.cli.output import json_text
@@ -15,7 +15,7 @@ def _theory(options: argparse.Namespace) -> None:
 
     policies = [read_policy(text) for text in options.policy or []]
     problem = read_problem(options.problem, options.horizon)
-    horizon: Any = None if options.horizon is None else parse_value(options.horizon)
+    horizon = None if options.horizon is None else parse_value(options.horizon)
     with user_errors():
         known, table = theory.constants(problem, horizon), theory.table(problem, policies or None, horizon)
     if options.json:
