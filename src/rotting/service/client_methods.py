@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Coroutine, Hashable, Iterable
 from functools import cached_property, partial, update_wrapper
 from types import MethodType
-from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar, get_args, overload
+from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 from urllib.parse import quote, urlencode
 
 from rotting.errors import InvalidTypeError, InvalidValueError
@@ -181,11 +181,9 @@ def _parse_decisions(count: int, data: object) -> tuple[Decision, ...]:
     return decisions
 
 
-_OUTCOMES: dict[str, Outcome] = {outcome: outcome for outcome in get_args(Outcome)}
-
-
 def _parse_outcomes(count: int, data: object) -> list[Outcome]:
-    outcomes = [_OUTCOMES[field(each, "outcome", str)] for each in field(data, "results", list)]
+    # The word is not checked: a newer service may know more outcomes.
+    outcomes = [cast("Outcome", field(each, "outcome", str)) for each in field(data, "results", list)]
     if len(outcomes) != count:
         raise ValueError("results")
     return outcomes

@@ -3,7 +3,6 @@
 import functools
 import json
 import math
-from typing import Any
 
 from rotting.errors import InvalidValueError
 from rotting.live.decisions import Decision, Outcome
@@ -15,6 +14,7 @@ from rotting.service.metrics import Metrics
 from rotting.service.problem_documents import broken_rule
 from rotting.service.requests import Request, Response
 from rotting.store.hosted import Hosted
+from rotting.store.protocol import Payload
 from rotting.store.records import digest
 
 _MANY_NAMED = 200  # checking a request that names more arms takes long enough for a worker thread
@@ -39,7 +39,7 @@ class DecisionHandlers:
             return await self._preview(hosted, wanted)
         key = wanted.idempotency_key
         heavy = wanted.count > _MANY_DECISIONS or named > _MANY_NAMED
-        made: list[dict[str, Any]] = []  # stays empty if the key was used before
+        made: list[Payload] = []  # stays empty if the key was used before
         work = functools.partial(_decide, hosted, wanted, made)
         before = None
         note = None
@@ -97,7 +97,7 @@ class DecisionHandlers:
 
     async def _cancel_keys(self, hosted: Hosted, keys: list[str]) -> Response:
         """Cancel the decisions that were made with idempotency keys; no decision can be made with them any more."""
-        notes: dict[str, dict[str, Any]] = {}
+        notes: dict[str, Payload] = {}
 
         def find() -> None:
             notes.update((key, self._host.note(hosted.name, f"key:{key}") or {}) for key in keys)
@@ -139,7 +139,7 @@ class DecisionHandlers:
         return Response(m.encode(m.ExpirationResponse(results, outcomes.count("applied"))))
 
 
-def _decide(hosted: Hosted, wanted: m.DecisionRequest, made: list[dict[str, Any]]) -> bytes:
+def _decide(hosted: Hosted, wanted: m.DecisionRequest, made: list[Payload]) -> bytes:
     """Decide, add the decisions to `made`, and return the body of the response."""
     bandit, arms, without = hosted.bandit, wanted.arms, wanted.without
     if wanted.count == 1:
@@ -149,7 +149,7 @@ def _decide(hosted: Hosted, wanted: m.DecisionRequest, made: list[dict[str, Any]
     return m.encode({"decisions": made})
 
 
-def decision_json(decision: Decision) -> dict[str, Any]:
+def decision_json(decision: Decision) -> Payload:
     """Return the JSON of a decision."""
     key, arm, number, propensity, reason = decision
     return {"id": key, "arm": arm, "propensity": propensity, "round": number, "reason": overview.reason_fields(reason)}
@@ -160,9 +160,9 @@ def _note_of_key(key: str, body: str, content: bytes) -> dict[str, str]:
     return {"note": f"key:{key}", "body": body, "answer": content.decode()}
 
 
-def _noted_decisions(note: dict[str, Any]) -> list[dict[str, Any]]:
+def _noted_decisions(note: Payload) -> list[Payload]:
     """Return the decisions in the note of an idempotency key; older versions stored them without a response around them."""
-    found: list[dict[str, Any]] = json.loads(note["answer"])["decisions"] if "answer" in note else note.get("decisions", [])
+    found: list[Payload] = json.loads(note["answer"])["decisions"] if "answer" in note else note.get("decisions", [])
     return found
 
 

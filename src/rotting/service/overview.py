@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import TypedDict
 
 from rotting.live.explanations import ArmExplanation
 from rotting.service import messages as m
 from rotting.service.reward_buckets import ArmTotals, RewardBuckets, is_worn
 from rotting.service.routes import ArmsQuery
+from rotting.store.protocol import Payload
 
 _STEPS = 40  # of the sparkline of each arm
 _NOTHING_KNOWN = ArmExplanation(math.nan, math.nan, 0, math.nan, 0)
@@ -18,7 +19,18 @@ def number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None  # interpreted policies return NumPy numbers, which JSON lacks
 
 
-def reason_fields(reason: ArmExplanation) -> dict[str, Any]:
+class ReasonFields(TypedDict):
+    """The fields of `messages.ArmNumbers`."""
+
+    index: float | None
+    mean: float | None
+    window: int
+    width: float | None
+    pulls: int
+    pending: int
+
+
+def reason_fields(reason: ArmExplanation) -> ReasonFields:
     """Return an explanation as JSON-able fields."""
     index, mean, window, width, pulls, pending = reason
     return {
@@ -35,7 +47,7 @@ def history_response(
     counted: RewardBuckets,
     behind: int,
     top: int,
-    last: dict[str, Any] | None,
+    last: Payload | None,
     declared_range: tuple[float, float] | None = None,
 ) -> m.HistoryResponse:
     """Return choices and rewards over time.
@@ -73,7 +85,7 @@ def history_response(
     )
 
 
-def _last(counted: RewardBuckets, last: dict[str, Any] | None) -> m.LastDecision | None:
+def _last(counted: RewardBuckets, last: Payload | None) -> m.LastDecision | None:
     logged = counted.last
     if last is not None:
         restricted = logged.restricted if logged is not None and logged.round == last["round"] else None

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -20,6 +20,7 @@ from rotting.live.arms import restore_arm
 from rotting.live.decisions import Key
 from rotting.live.events import one_by_one
 from rotting.live.explanations import ArmExplanation
+from rotting.service.messages import JsonArm
 from rotting.store.host import Host
 
 MAX_BUCKETS = 200
@@ -39,7 +40,7 @@ class _CountedEvent(msgspec.Struct, gc=False):
     event: str = ""
     id: Key = ""
     round: int = 0
-    arm: Any = None
+    arm: JsonArm = None
     reward: float | None = None
     propensity: float | None = None
     arms: msgspec.Raw = _NULL  # not decoded: it only matters whether these two are null

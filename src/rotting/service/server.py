@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidValueError
@@ -194,7 +194,7 @@ class Service:
                 logging.getLogger("rotting.service").exception("the check of slow connections failed")
 
 
-def _loop_factory() -> Callable[[], Any] | None:
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop  # noqa: PLC0415 - not on every system
     except ImportError:
