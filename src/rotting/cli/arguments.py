@@ -85,12 +85,15 @@ def _check_keys(where: str, name: str, given: Iterable[str], known: Sequence[str
             raise UserError(f"{where}parameters of {name} must be among: {has}, got {key!r}{suggest(key, known)}")
 
 
-def read_policies(text: str) -> "list[Policy]":
+def read_policies(texts: Iterable[str]) -> "list[Policy]":
     """Return the policies written as `name:key=value`; `key=low..high/count` stands for `count` policies."""
-    name, given = _split("policy", text)
-    ranges = {key: _range(f"policy {text!r}: ", key, value) for key, value in given.items() if ".." in value}
-    grid = itertools.product(*ranges.values())
-    return [_make_policy(text, name, given | dict(zip(ranges, values, strict=True))) for values in grid]
+    policies: list[Policy] = []
+    for text in texts:
+        name, given = _split("policy", text)
+        ranges = {key: _range(f"policy {text!r}: ", key, value) for key, value in given.items() if ".." in value}
+        grid = itertools.product(*ranges.values())
+        policies += [_make_policy(text, name, given | dict(zip(ranges, values, strict=True))) for values in grid]
+    return policies
 
 
 def _range(where: str, key: str, text: str) -> list[str]:
@@ -243,9 +246,6 @@ def new_picture_path(option: str, text: str) -> Path:
     path = new_path(option, text)
     from rotting.display.pictures import check_suffix
 
-    try:
-        with user_errors():
-            check_suffix(option, path)
-    except MissingExtraError as error:
-        raise UserError(f"{option}: {error}") from error
+    with user_errors():
+        check_suffix(option, path)
     return path

@@ -4,14 +4,12 @@ import argparse
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict
 
 from rotting.cli.arguments import UserError, known_noises
 from rotting.cli.output import json_text
+from rotting.cli.parsers import Commands
 from rotting.common.rules import suggest
-
-if TYPE_CHECKING:
-    from rotting.cli.parsers import Commands
 
 
 class _Parameter(TypedDict):
@@ -123,7 +121,7 @@ def _written(kind: str, entries: list[_Entry]) -> str:
     return "\n".join(lines)
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     lister = commands.add("list", _list, "List the policies and problems, with their parameters")
     lister.add_argument("kind", nargs="?", metavar="policies|problems", help="what to list; default: both")

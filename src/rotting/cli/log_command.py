@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rotting.cli.arguments import UserError, new_path, parse_value, user_errors, user_errors_of_store
+from rotting.cli.parsers import Commands
 from rotting.common.short_numbers import plural
 from rotting.errors import MissingExtraError, StoreDamagedError
 
 if TYPE_CHECKING:
-    from rotting.cli.parsers import Commands
     from rotting.store.protocol import StoredEvent
     from rotting.store.sqlite import SQLiteStore
 
@@ -132,7 +132,7 @@ def _in_columns(rows: Sequence[Mapping[str, object]]) -> list[dict[str, object]]
     ]
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     more = "Only reads the store, which another program may be writing to. Shortens ids; --json prints them in full."
     log = commands.add("log", _log, "Print, export or verify the events of a store", more)

@@ -1,7 +1,6 @@
 """`rotting simulate`: let policies play a problem."""
 
 import argparse
-from typing import TYPE_CHECKING
 
 from rotting.cli.arguments import (
     SYNTAX,
@@ -16,13 +15,11 @@ from rotting.cli.arguments import (
     user_errors,
 )
 from rotting.cli.output import json_text, say
-
-if TYPE_CHECKING:
-    from rotting.cli.parsers import Commands
+from rotting.cli.parsers import Commands
 
 
 def _simulate(options: argparse.Namespace) -> None:
-    policies = [policy for text in options.policy for policy in read_policies(text)]
+    policies = read_policies(options.policy)
     problem = read_problem(options.problem, options.horizon)
     out = None if options.out is None else new_path("out", options.out)
     plot = None if options.plot is None else new_picture_path("plot", options.plot)
@@ -47,7 +44,7 @@ def _simulate(options: argparse.Namespace) -> None:
         print(json_text(result.to_json()) if options.json else result.table())
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     simulate = commands.add("simulate", _simulate, "Let policies play a problem, and compare their regret")
     written = f"written {SYNTAX}"

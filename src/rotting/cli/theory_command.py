@@ -1,13 +1,10 @@
 """`rotting theory`: what the paper proves about a problem."""
 
 import argparse
-from typing import TYPE_CHECKING
 
 from rotting.cli.arguments import SYNTAX, parse_value, read_policy, read_problem, user_errors
 from rotting.cli.output import json_text
-
-if TYPE_CHECKING:
-    from rotting.cli.parsers import Commands
+from rotting.cli.parsers import Commands
 
 
 def _theory(options: argparse.Namespace) -> None:
@@ -24,7 +21,7 @@ def _theory(options: argparse.Namespace) -> None:
         print(table)
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     more = "Prints the constants of the problem and, for each theorem, its bound at the horizon or why it does not apply."
     theory = commands.add("theory", _theory, "Show what the paper proves about a problem", more)
