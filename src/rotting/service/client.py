@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from types import TracebackType
 from typing import Generic, Self, TypeVar, overload
 
 from rotting.common.rules import nonnegative_int, positive
@@ -232,7 +231,7 @@ class Client(_BaseClient[BlockingPool], Blocking):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -327,7 +326,5 @@ class AsyncClient(_BaseClient[AsyncioPool], Awaited):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from os import PathLike
@@ -85,10 +86,10 @@ def _check_certificate(certificate: str, key: str) -> None:
 def compile_policies(application: Application) -> None:
     """Compile the policies of all bandits, so that no request waits for that, or have them compiled in the background."""
     for policy in {policy_from_json(meta["policy"]) for meta in application.host.metas.values()}:
-        with application.compiling.timing() as report:
-            bandit = Bandit(policy, arms=[0, 1], compile=application.host.compile)
-            bandit.warm_up()
-            report(bandit)
+        began = time.perf_counter()
+        bandit = Bandit(policy, arms=[0, 1], compile=application.host.compile)
+        bandit.warm_up()
+        application.compiling.report(bandit, time.perf_counter() - began)
 
 
 class _Server(uvicorn.Server):
