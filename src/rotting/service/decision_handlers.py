@@ -3,6 +3,7 @@
 import functools
 import json
 import math
+from collections.abc import Iterable
 
 from rotting.errors import InvalidValueError
 from rotting.live.decisions import Decision, Outcome
@@ -39,7 +40,7 @@ class DecisionHandlers:
             return await self._preview(hosted, wanted)
         key = wanted.idempotency_key
         heavy = wanted.count > _MANY_DECISIONS or named > _MANY_NAMED
-        made: list[Payload] = []  # stays empty if the key was used before
+        made: list[Decision] = []  # stays empty if the key was used before
         work = functools.partial(_decide, hosted, wanted, made)
         before = None
         note = None
@@ -50,7 +51,7 @@ class DecisionHandlers:
         content = await self._bandits.change(hosted, work, heavy=heavy, before=before, note=note)
         if made:
             hosted.latest = made[-1]
-            self._metrics.decided(hosted.name, made[0]["round"], wanted.count)
+            self._metrics.decided(hosted.name, made[0].round, wanted.count)
         return Response(content)
 
     async def _preview(self, hosted: Hosted, wanted: m.DecisionRequest) -> Response:
@@ -58,7 +59,7 @@ class DecisionHandlers:
 
         def preview() -> bytes:
             decisions = hosted.bandit.preview(wanted.arms, wanted.count, without=wanted.without)
-            return m.encode({"decisions": [{**decision_json(each), "id": None} for each in decisions]})
+            return encode_decisions(decisions)
 
         return Response(await self._bandits.in_thread(preview))
 
@@ -139,20 +140,23 @@ class DecisionHandlers:
         return Response(m.encode(m.ExpirationResponse(results, outcomes.count("applied"))))
 
 
-def _decide(hosted: Hosted, wanted: m.DecisionRequest, made: list[Payload]) -> bytes:
+def _decide(hosted: Hosted, wanted: m.DecisionRequest, made: list[Decision]) -> bytes:
     """Decide, add the decisions to `made`, and return the body of the response."""
     bandit, arms, without = hosted.bandit, wanted.arms, wanted.without
     if wanted.count == 1:
-        made.append(decision_json(bandit.decide(arms, without=without)))
+        made.append(bandit.decide(arms, without=without))
     else:
-        made.extend(decision_json(each) for each in bandit.decide(arms, count=wanted.count, without=without))
-    return m.encode({"decisions": made})
+        made.extend(bandit.decide(arms, count=wanted.count, without=without))
+    return encode_decisions(made)
 
 
-def decision_json(decision: Decision) -> Payload:
-    """Return the JSON of a decision."""
-    key, arm, number, propensity, reason = decision
-    return {"id": key, "arm": arm, "propensity": propensity, "round": number, "reason": overview.reason_fields(reason)}
+def encode_decisions(decisions: Iterable[Decision]) -> bytes:
+    """Return the body of a response; the id of a decision that was only previewed is "", which becomes null."""
+    made = [
+        m.MadeDecision(key or None, arm, propensity, number, m.ArmNumbers(*overview.numbers_of(reason)))
+        for key, arm, number, propensity, reason in decisions
+    ]
+    return m.encode(m.DecisionsResponse(made))
 
 
 def _note_of_key(key: str, body: str, content: bytes) -> dict[str, str]:
