@@ -76,7 +76,6 @@ class method(Generic[Owner, P, T]):  # noqa: N801 - used as a decorator, like `p
 
 
 _ENCODE = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
-_JSON = {"Content-Type": "application/json"}
 
 
 def _call(
@@ -96,7 +95,7 @@ def _call(
             "the request", "hold only what JSON can carry", body, got="NaN, an infinite number or a loop"
         ) from None
     target = f"{path}?{_encode_query(query)}" if query else path
-    return Call(ClientRequest(method, target, content, {} if content is None else _JSON), parse, cleanup=cleanup)
+    return Call(ClientRequest(method, target, content), parse, cleanup=cleanup)
 
 
 def _encode_query(query: dict[str, str | int]) -> str:

@@ -39,12 +39,11 @@ _ERRORS_BY_TYPE: dict[str, type[RottingError]] = {
 
 
 class ClientRequest(NamedTuple):
-    """An HTTP request; `path` is relative to the address of the service."""
+    """An HTTP request; `path` is relative to the address of the service, and `content` is JSON."""
 
     method: str
     path: str
     content: bytes | None
-    headers: dict[str, str]
 
 
 class ClientResponse(NamedTuple):
@@ -247,12 +246,12 @@ def _attempts(
 def send_with_retries(
     call: Call[T], limits: RetryLimits, clock: Callable[[], float] = time.monotonic, chance: Callable[[], float] = random.random
 ) -> Generator[Step, StepResult, T]:
-    """Yield the steps of a call until it succeeds or fails for good, and return its result.
+    """Return a generator of the steps of a call, which ends when the call succeeds or fails for good, with its result.
 
     `Client` documents the pauses between attempts. The last step of a call that fails may be to clean up.
 
     Example:
-        >>> call = Call(ClientRequest("GET", "/livez", None, {}), lambda data: data["status"])
+        >>> call = Call(ClientRequest("GET", "/livez", None), lambda data: data["status"])
         >>> steps = send_with_retries(call, RetryLimits(timeout=10.0, retries=1, deadline=None), chance=lambda: 1.0)
         >>> next(steps).request.path
         '/livez'
@@ -267,6 +266,13 @@ def send_with_retries(
         alive
     """
     steps = _attempts(call, limits, clock, chance)
+    return steps if call.cleanup is None else _clean_up_after(steps, call.cleanup)
+
+
+def _clean_up_after(
+    steps: Generator[Step, StepResult, T], cleanup: Callable[[], Call[object]]
+) -> Generator[Step, StepResult, T]:
+    """Yield the steps of a call, and one more to clean up if the call fails although the service may have acted."""
     step_result: StepResult = None
     may_have_acted = False
     try:
@@ -279,6 +285,6 @@ def send_with_retries(
     except GeneratorExit:
         raise
     except BaseException:
-        if may_have_acted and call.cleanup is not None:
-            yield CleanUp(call.cleanup())
+        if may_have_acted:
+            yield CleanUp(cleanup())
         raise
