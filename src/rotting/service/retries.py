@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Generator
 from typing import Generic, NamedTuple, TypeVar
 
+from rotting.common.short_numbers import plural
 from rotting.errors import (
     InvalidValueError,
     RottingError,
@@ -198,7 +199,7 @@ def _out_of_time(limits: RetryLimits, attempt: int, last: ClientResponse | NoRes
         shown = f"last response: status {last.status}: {_problem(last)}"
     else:
         shown = "no response" if last is None else f"no response: {last.reason}"
-    attempts = "1 attempt" if attempt == 1 else f"{attempt} attempts"
+    attempts = plural(attempt, "attempt")
     return ServiceUnreachableError(
         f"the request did not succeed within the deadline of {limits.deadline:g} s ({attempts}); {shown}"
     )
@@ -207,8 +208,7 @@ def _out_of_time(limits: RetryLimits, attempt: int, last: ClientResponse | NoRes
 def _out_of_attempts(attempt: int, last: ClientResponse | NoResponse) -> RottingError:
     if isinstance(last, ClientResponse):
         return _problem(last)
-    attempts = "1 attempt" if attempt == 1 else f"{attempt} attempts"
-    return ServiceUnreachableError(f"the service did not respond in {attempts}: {last.reason}")
+    return ServiceUnreachableError(f"the service did not respond in {plural(attempt, 'attempt')}: {last.reason}")
 
 
 def _attempts(
