@@ -10,6 +10,7 @@ import threading
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable
+from typing import Any
 
 import msgspec
 
@@ -19,7 +20,6 @@ from rotting.live.arms import restore_arm
 from rotting.live.decisions import Key
 from rotting.live.events import one_by_one
 from rotting.live.explanations import ArmExplanation
-from rotting.service.messages import JsonArm
 from rotting.store.host import Host
 
 MAX_BUCKETS = 200
@@ -39,7 +39,7 @@ class CountedEvent(msgspec.Struct, gc=False):
     event: str = ""
     id: Key = ""
     round: int = 0
-    arm: JsonArm = None
+    arm: Any = None
     reward: float | None = None
     propensity: float | None = None
     arms: msgspec.Raw = _NULL  # not decoded: it only matters whether these two are null
