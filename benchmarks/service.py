@@ -112,7 +112,7 @@ def _loaded(server: int, port: int, seconds: float, repeats: int) -> tuple[list[
 def _shares(folder: Path, repeats: int) -> dict[str, float]:
     """Return the CPU time of the parts of a decision and its reward, in microseconds, each measured by itself."""
     from rotting.service import messages  # noqa: PLC0415 - an extra
-    from rotting.service.decision_handlers import decision_json  # noqa: PLC0415
+    from rotting.service.decision_handlers import encode_decisions  # noqa: PLC0415
     from rotting.service.routes import decoders  # noqa: PLC0415
     from rotting.store.host import Host  # noqa: PLC0415
     from rotting.store.hosted import Batch  # noqa: PLC0415
@@ -130,7 +130,7 @@ def _shares(folder: Path, repeats: int) -> dict[str, float]:
 
     def speak() -> None:
         for _ in range(_BATCH):
-            messages.encode({"decisions": [decision_json(decision)]})
+            encode_decisions([decision])
         messages.encode(messages.ResultsResponse([messages.DecisionOutcome(each.id, "applied") for each in decode(rewards)]))
 
     host = Host(folder / "shares.rot")

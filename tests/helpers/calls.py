@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from rotting.service.client import RemoteBandit
 from rotting.service.client_methods import ServiceMethods
 from rotting.service.retries import Call
 
-create, bandits = ServiceMethods.create, ServiceMethods.bandits
+_METHODS = ServiceMethods()
+create, bandits = partial(ServiceMethods.create, _METHODS), partial(ServiceMethods.bandits, _METHODS)
 
 
 class _RecordedError(Exception):

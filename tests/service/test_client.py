@@ -352,8 +352,8 @@ def test_verbs_are_those_of_a_bandit(kind: type) -> None:
 
 def test_every_route_has_a_method() -> None:
     made: list[Call[Any]] = [
-        create(None, "n"),
-        bandits(None),
+        create("n"),
+        bandits(),
         call_of(lambda bandit: bandit.show()),
         call_of(lambda bandit: bandit.archive()),
         call_of(lambda bandit: bandit.decide()),

@@ -18,10 +18,10 @@ from tests.helpers.calls import bandits, call_of, create
         (lambda: call_of(lambda bandit: bandit.show(), name=3), InvalidTypeError, "^name must be a string, got 3$"),  # type: ignore[arg-type]
         (lambda: call_of(lambda bandit: bandit.show(), name="\ud800"), InvalidValueError, "^name must be valid Unicode"),
         (lambda: call_of(lambda bandit: bandit.add_arm(b"a")), InvalidTypeError, "^arm must be a string"),  # type: ignore[arg-type]
-        (lambda: bandits(None, "\ud800"), InvalidValueError, "^the query must be valid Unicode"),
-        (lambda: create(None, "n", "ucb1"), InvalidTypeError, "^policy must be a policy"),  # type: ignore[arg-type]
-        (lambda: create(None, "n", arms=3), InvalidTypeError, "^arms must be a list, got 3$"),  # type: ignore[arg-type]
-        (lambda: create(None, "n", arms=[{1}]), InvalidTypeError, "must hold only what JSON can"),  # type: ignore[list-item]
+        (lambda: bandits("\ud800"), InvalidValueError, "^the query must be valid Unicode"),
+        (lambda: create("n", "ucb1"), InvalidTypeError, "^policy must be a policy"),  # type: ignore[arg-type]
+        (lambda: create("n", arms=3), InvalidTypeError, "^arms must be a list, got 3$"),  # type: ignore[arg-type]
+        (lambda: create("n", arms=[{1}]), InvalidTypeError, "must hold only what JSON can"),  # type: ignore[list-item]
         (lambda: call_of(lambda bandit: bandit.decide(3)), InvalidTypeError, "^arms must be a list"),  # type: ignore[call-overload]
         (lambda: call_of(lambda bandit: bandit.reward_many([1])), InvalidTypeError, "^rewards must be pairs"),  # type: ignore[list-item]
         (lambda: call_of(lambda bandit: bandit.reward_many([(1, 1.0)])), InvalidTypeError, "^id must be a Decision or its id"),  # type: ignore[list-item]
@@ -54,7 +54,7 @@ def test_what_json_cannot_carry_is_refused_before_it_is_sent() -> None:
 
 
 def test_a_policy_is_sent_as_it_is_made() -> None:
-    sent = json.loads(create(None, "songs", rotting.UCB1(sigma=0.25), ["a"], seed=3).request.content or b"")
+    sent = json.loads(create("songs", rotting.UCB1(sigma=0.25), ["a"], seed=3).request.content or b"")
     assert sent == {"policy": "ucb1", "params": rotting.UCB1(sigma=0.25).to_json()["params"], "arms": ["a"], "seed": 3}
 
 

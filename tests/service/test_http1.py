@@ -140,7 +140,7 @@ def test_headers_that_repeat_are_joined_and_their_names_are_in_lower_case() -> N
 
 
 def test_a_request_that_may_have_a_body_says_how_long_it_is() -> None:
-    assert encode_request(ClientRequest("POST", "/x", None, {}), "", "") == b"POST /x HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
-    assert encode_request(ClientRequest("DELETE", "/x", None, {}), "", "") == b"DELETE /x HTTP/1.1\r\n\r\n"
-    request = encode_request(ClientRequest("PUT", "/x", b"{}", {"A": "b"}), "/y", "C: d\r\n")
-    assert request == b"PUT /y/x HTTP/1.1\r\nC: d\r\nA: b\r\nContent-Length: 2\r\n\r\n{}"
+    assert encode_request(ClientRequest("POST", "/x", None), "", "") == b"POST /x HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
+    assert encode_request(ClientRequest("DELETE", "/x", None), "", "") == b"DELETE /x HTTP/1.1\r\n\r\n"
+    request = encode_request(ClientRequest("PUT", "/x", b"{}"), "/y", "C: d\r\n")
+    assert request == b"PUT /y/x HTTP/1.1\r\nC: d\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"

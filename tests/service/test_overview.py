@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from rotting.live.decisions import Decision
+from rotting.live.explanations import ArmExplanation
 from rotting.service.overview import history_response
 from rotting.service.reward_buckets import RewardBuckets
 from tests.helpers.services import Client
@@ -76,8 +78,7 @@ def test_the_last_decision_says_whether_all_arms_could_be_chosen(many: Client) -
 
 
 def test_the_reason_of_a_decision_that_the_log_does_not_have_yet_is_told_without_its_arms() -> None:
-    reason = {"index": 0.5, "mean": 0.4, "window": 1, "width": 0.1, "pulls": 1, "pending": 0}
-    last = {"arm": "a", "round": 2, "propensity": 1.0, "reason": reason}
+    last = Decision("y", "a", 2, 1.0, ArmExplanation(0.5, 0.4, 1, 0.1, 1))
     counted = RewardBuckets()
     counted.add(b'{"event": "decided", "id": "x", "round": 1, "arm": "a", "arms": ["a"], "without": null, "propensity": 1.0}')
     decision = history_response(counted, 1, 8, last).last

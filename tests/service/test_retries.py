@@ -37,7 +37,7 @@ LOST = NoResponse("the line is dead")
 NOT_SENT = NoResponse("nobody listens", sent=False)
 SEVEN = ClientResponse(200, b"7", {})
 GARBLED = ClientResponse(200, b"<html>", {})
-CALL: Call[Any] = Call(ClientRequest("GET", "/x", None, {}), lambda data: data)
+CALL: Call[Any] = Call(ClientRequest("GET", "/x", None), lambda data: data)
 DECISION = {"id": "d1", "arm": "jazz", "round": 1, "propensity": 1.0}
 REASON = {"index": None, "mean": None, "window": 0, "width": None, "pulls": 0, "pending": 0}
 DECIDED = ClientResponse(200, json.dumps({"decisions": [{**DECISION, "reason": REASON}]}).encode(), {})
@@ -308,8 +308,8 @@ def test_a_response_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 EVERY_CALL: list[Call[Any]] = [
-    create(None, "n"),
-    bandits(None),
+    create("n"),
+    bandits(),
     call_of(lambda bandit: bandit.show()),
     call_of(lambda bandit: bandit.archive()),
     call_of(lambda bandit: bandit.decide()),
@@ -367,7 +367,7 @@ def test_no_response_raises_a_foreign_exception(call: Call[Any], response: Clien
 
 def test_what_is_gone_at_a_second_attempt_was_removed_at_the_first() -> None:
     call = call_of(lambda bandit: bandit.retire("hip/hop"))
-    assert call.request == ClientRequest("DELETE", "/v1/bandits/songs/arms/hip%2Fhop?keep=true", None, {})
+    assert call.request == ClientRequest("DELETE", "/v1/bandits/songs/arms/hip%2Fhop?keep=true", None)
     assert Play()(call, [LOST, problem("not-found")]) is None
     with pytest.raises(InvalidValueError):
         Play()(call, [problem("not-found")])

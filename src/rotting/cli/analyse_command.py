@@ -3,19 +3,9 @@
 import argparse
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from rotting.cli.arguments import (
-    SYNTAX,
-    new_path,
-    parse_value,
-    read_policies,
-    user_errors,
-    user_errors_of_store,
-)
-
-if TYPE_CHECKING:
-    from rotting.cli.parsers import Commands
+from rotting.cli.arguments import SYNTAX, new_path, parse_value, read_policies, user_errors, user_errors_of_store
+from rotting.cli.parsers import Commands
 
 _COLUMNS = {
     "arm": "column with the arms; default: arm",
@@ -32,8 +22,8 @@ _COLUMNS = {
 def _analyse(options: argparse.Namespace) -> None:
     began = time.monotonic()
     out = None if options.out is None else new_path("out", options.out)
-    policies = [policy for text in options.policy or [] for policy in read_policies(text)]
-    seed: Any = parse_value(options.seed)
+    policies = read_policies(options.policy or [])
+    seed = parse_value(options.seed)
     given = {name: getattr(options, name) for name in (*_COLUMNS, "name") if getattr(options, name) is not None}
 
     from rotting.logs.log import Log
@@ -55,7 +45,7 @@ def _analyse(options: argparse.Namespace) -> None:
     print(f"report: {where}")
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     more = "Prints tables, or writes one HTML page into a new folder."
     about = "Find out from a log of past decisions which arms wear out, and which policy would have earned more"

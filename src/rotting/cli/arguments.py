@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rotting.policy import Policy
     from rotting.problems import Problem
     from rotting.problems.noise import Noise
+    from rotting.simulation.simulate import AnyEngine
 
 
 SYNTAX = "NAME:key=value,key=value"
@@ -53,8 +54,8 @@ def user_errors_of_store() -> Iterator[None]:
         raise UserError(str(error)) from error
 
 
-def parse_value(text: str) -> int | float | str:
-    """Return `text` as a number if it is one, otherwise unchanged."""
+def parse_value(text: str) -> Any:
+    """Return `text` as a number if it is one, otherwise unchanged; the library checks that its type is right."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -84,12 +85,15 @@ def _check_keys(where: str, name: str, given: Iterable[str], known: Sequence[str
             raise UserError(f"{where}parameters of {name} must be among: {has}, got {key!r}{suggest(key, known)}")
 
 
-def read_policies(text: str) -> "list[Policy]":
+def read_policies(texts: Iterable[str]) -> "list[Policy]":
     """Return the policies written as `name:key=value`; `key=low..high/count` stands for `count` policies."""
-    name, given = _split("policy", text)
-    ranges = {key: _range(f"policy {text!r}: ", key, value) for key, value in given.items() if ".." in value}
-    grid = itertools.product(*ranges.values())
-    return [_make_policy(text, name, given | dict(zip(ranges, values, strict=True))) for values in grid]
+    policies: list[Policy] = []
+    for text in texts:
+        name, given = _split("policy", text)
+        ranges = {key: _range(f"policy {text!r}: ", key, value) for key, value in given.items() if ".." in value}
+        grid = itertools.product(*ranges.values())
+        policies += [_make_policy(text, name, given | dict(zip(ranges, values, strict=True))) for values in grid]
+    return policies
 
 
 def _range(where: str, key: str, text: str) -> list[str]:
@@ -112,12 +116,11 @@ def _make_policy(text: str, name: str, given: dict[str, str]) -> "Policy":
     from rotting import registry
 
     with user_errors():
-        kind: Any = registry.find(name)
+        policy_class = registry.find(name)
     where = f"policy {text!r}: "
-    _check_keys(where, name, given, [each.name for each in kind.parameters()])
+    _check_keys(where, name, given, [each.name for each in policy_class.parameters()])
     with user_errors(where):
-        policy: Policy = kind(**{key: parse_value(value) for key, value in given.items()})
-    return policy
+        return policy_class(**{key: parse_value(value) for key, value in given.items()})
 
 
 def read_problem(text: str, horizon: str | None) -> "Problem":
@@ -137,7 +140,7 @@ def read_problem(text: str, horizon: str | None) -> "Problem":
         return problems.make(name, **{key: _argument(arguments[key].annotation, value) for key, value in given.items()})
 
 
-def _argument(kind: Any, text: str) -> Any:
+def _argument(kind: object, text: str) -> object:
     """Return one argument of a problem: a number, a word, a list `0.5/0.25` or a noise `gaussian/0.5`."""
     from rotting.problems.noise import Noise
 
@@ -204,7 +207,7 @@ def read_workers(options: argparse.Namespace) -> int | None:
 
 
 @contextmanager
-def read_engine(options: argparse.Namespace) -> Iterator[Any]:
+def read_engine(options: argparse.Namespace) -> "Iterator[AnyEngine]":
     """Yield the engine for `simulate`, or raise a `UserError` before any work starts if it cannot be used."""
     if options.scheduler is not None and options.engine != "dask":
         raise UserError(f"scheduler must be given with --engine dask, got --engine {options.engine}")
@@ -243,9 +246,6 @@ def new_picture_path(option: str, text: str) -> Path:
     path = new_path(option, text)
     from rotting.display.pictures import check_suffix
 
-    try:
-        with user_errors():
-            check_suffix(option, path)
-    except MissingExtraError as error:
-        raise UserError(f"{option}: {error}") from error
+    with user_errors():
+        check_suffix(option, path)
     return path

@@ -1,13 +1,10 @@
 """`rotting backup`: copy a store, even while it is being written to."""
 
 import argparse
-from typing import TYPE_CHECKING
 
 from rotting.cli.arguments import new_path, user_errors_of_store
 from rotting.cli.output import say
-
-if TYPE_CHECKING:
-    from rotting.cli.parsers import Commands
+from rotting.cli.parsers import Commands
 
 
 def _backup(options: argparse.Namespace) -> None:
@@ -19,7 +16,7 @@ def _backup(options: argparse.Namespace) -> None:
     say(f"copied {last} events to {copy}; check it with: rotting log {copy} --verify")
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     more = "Another program may be writing to the store. The copy is the store as it was at one moment; no file is overwritten."
     backup = commands.add("backup", _backup, "Copy a store, even while it is being written to", more)

@@ -2,17 +2,14 @@
 
 import argparse
 import time
-from typing import TYPE_CHECKING
 
 from rotting.cli.arguments import SYNTAX, UserError, read_policies, read_problem
 from rotting.cli.output import say
-
-if TYPE_CHECKING:
-    from rotting.cli.parsers import Commands
+from rotting.cli.parsers import Commands
 
 
 def _compile(options: argparse.Namespace) -> None:
-    policies = [policy for text in options.policy for policy in read_policies(text)]
+    policies = read_policies(options.policy)
     problem = read_problem(options.problem, None)
 
     from rotting.engines.game_start import compile_game
@@ -29,7 +26,7 @@ def _compile(options: argparse.Namespace) -> None:
         say(f"compiled {policy.name} in {time.perf_counter() - began:.2f} s")
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     more = (
         "Later processes load the machine code from a cache on disk; the environment variable NUMBA_CACHE_DIR sets its folder. "

@@ -4,14 +4,12 @@ import argparse
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict
 
 from rotting.cli.arguments import UserError, known_noises
 from rotting.cli.output import json_text
+from rotting.cli.parsers import Commands
 from rotting.common.rules import suggest
-
-if TYPE_CHECKING:
-    from rotting.cli.parsers import Commands
 
 
 class _Parameter(TypedDict):
@@ -50,12 +48,13 @@ def _problems() -> list[_Entry]:
     from rotting.problems import list_problems
     from rotting.problems.noise import Noise
 
-    def rule(kind: Any) -> str:
+    def rule(kind: object) -> str:
         if kind is Noise:
             return "a noise, such as gaussian/0.5"
         if getattr(kind, "__origin__", None) is Sequence:
             return "numbers, such as 0.5/0.25"
-        return {float: "a number", int: "a whole number", int | None: "a whole number"}.get(kind, str(kind))
+        known: dict[object, str] = {float: "a number", int: "a whole number", int | None: "a whole number"}
+        return known.get(kind, str(kind))
 
     def shown(default: object) -> object:
         if isinstance(default, Noise):
@@ -122,7 +121,7 @@ def _written(kind: str, entries: list[_Entry]) -> str:
     return "\n".join(lines)
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     lister = commands.add("list", _list, "List the policies and problems, with their parameters")
     lister.add_argument("kind", nargs="?", metavar="policies|problems", help="what to list; default: both")

@@ -4,16 +4,16 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rotting.cli.arguments import UserError, new_path, parse_value, user_errors, user_errors_of_store
+from rotting.cli.parsers import Commands
 from rotting.common.short_numbers import plural
 from rotting.errors import MissingExtraError, StoreDamagedError
 
 if TYPE_CHECKING:
-    from rotting.cli.parsers import Commands
     from rotting.store.protocol import StoredEvent
     from rotting.store.sqlite import SQLiteStore
 
@@ -24,7 +24,7 @@ _EVENT = len("learned_many")  # the longest name
 
 def _log(options: argparse.Namespace) -> None:
     out = None if options.out is None else _new_table("out", options.out)
-    after: Any = parse_value(options.after)
+    after = parse_value(options.after)
     if options.verify and (options.bandit is not None or after != 0):
         raise UserError("verify must be given without --bandit and --after: it reads the whole log")
     with _opened(options.file) as store:
@@ -83,7 +83,7 @@ def _print(store: "SQLiteStore", events: "Iterable[StoredEvent]") -> None:
         payload = {name: value for name, value in event.payload.items() if name not in {"answer", "body"}}
         what = str(payload.pop("event", "note" if "note" in payload else ""))
         key = str(payload.pop("id", ""))[:8]
-        first: dict[str, Any] = {name: payload.pop(name) for name in ("arm", "reward") if name in payload}
+        first: dict[str, object] = {name: payload.pop(name) for name in ("arm", "reward") if name in payload}
         own = " ".join(f"{name}={_short(value)}" for name, value in {**first, **payload}.items() if value is not None)
         line = f"{event.number:>8} {event.epoch:>6}  {event.bandit:{wide}}  {what:{_EVENT}}  {key:8}  {own}".rstrip()
         print(line if columns is None or len(line) <= columns else f"{line[: columns - 3]}...")
@@ -117,7 +117,7 @@ def _export(events: "Iterable[StoredEvent]", path: Path) -> None:
     say(f"saved {len({row['number'] for row in rows})} events to {path}")
 
 
-def _in_columns(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _in_columns(rows: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
     """Return rows whose columns have one type each; columns of mixed types become JSON."""
     kinds: dict[str, set[type]] = {}
     for row in rows:
@@ -132,7 +132,7 @@ def _in_columns(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     more = "Only reads the store, which another program may be writing to. Shortens ids; --json prints them in full."
     log = commands.add("log", _log, "Print, export or verify the events of a store", more)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from rotting.cli.arguments import UserError, add_engine_options, new_path, read_engine, read_workers, user_errors
 from rotting.cli.output import say
+from rotting.cli.parsers import Commands
 
 if TYPE_CHECKING:
-    from rotting.cli.parsers import Commands
     from rotting.engines.chunk_store import ChunkStore
 
 
@@ -64,7 +64,7 @@ def _check_report_extras() -> None:
         raise UserError("a report needs Matplotlib, Plotly and Polars: pip install 'rotting[report]'")
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     more = "Writes a report (report.html), figures, tables and every result into a new folder."
     reproduce = commands.add("reproduce", _reproduce, "Repeat the experiments of the paper, and check its claims", more)

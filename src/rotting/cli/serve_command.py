@@ -2,13 +2,10 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from rotting.cli.arguments import UserError, add_compile_option, parse_value, user_errors
+from rotting.cli.parsers import Commands
 from rotting.errors import MissingExtraError, PathMissingError, StoreError
-
-if TYPE_CHECKING:
-    from rotting.cli.parsers import Commands
 
 
 def _serve(options: argparse.Namespace) -> None:
@@ -20,7 +17,7 @@ def _serve(options: argparse.Namespace) -> None:
     with user_errors():
         port = nonnegative_int("port", parse_value(options.port))
         max_loaded = positive_int("max-loaded", parse_value(options.max_loaded))
-        rate: Any = None if options.rate is None else POSITIVE.check("rate", parse_value(options.rate))
+        rate = None if options.rate is None else POSITIVE.check("rate", parse_value(options.rate))
         option(*DURABILITIES).check("durability", options.durability)
         option(*MODES).check("compile", options.compile)
     if port > 65_535:
@@ -59,7 +56,7 @@ def _token(options: argparse.Namespace) -> None:
     say(f"added to {options.file}, which stores only its digest; copy the token now: it is not shown again")
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     """Add the commands to the parser."""
     more = (
         "SIGTERM shuts the service down cleanly; SIGHUP reloads the tokens and reopens the access log. "

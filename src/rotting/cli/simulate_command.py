@@ -1,7 +1,6 @@
 """`rotting simulate`: let policies play a problem."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
 
 from rotting.cli.arguments import (
     SYNTAX,
@@ -16,13 +15,11 @@ from rotting.cli.arguments import (
     user_errors,
 )
 from rotting.cli.output import json_text, say
-
-if TYPE_CHECKING:
-    from rotting.cli.parsers import Commands
+from rotting.cli.parsers import Commands
 
 
 def _simulate(options: argparse.Namespace) -> None:
-    policies = [policy for text in options.policy for policy in read_policies(text)]
+    policies = read_policies(options.policy)
     problem = read_problem(options.problem, options.horizon)
     out = None if options.out is None else new_path("out", options.out)
     plot = None if options.plot is None else new_picture_path("plot", options.plot)
@@ -33,9 +30,8 @@ def _simulate(options: argparse.Namespace) -> None:
     for name in ("horizon", "workers", "first_run"):
         if getattr(options, name) is not None:
             numbers[name] = parse_value(getattr(options, name))
-    arguments: Any = numbers
     with read_engine(options) as engine, user_errors():
-        result = simulate(policies, problem, engine=engine, compile=options.compile, **arguments)
+        result = simulate(policies, problem, engine=engine, compile=options.compile, **numbers)
     # Files come first, since the reader of the pipe may close it early. The table is printed even if the disk is full.
     try:
         if out is not None:
@@ -48,7 +44,7 @@ def _simulate(options: argparse.Namespace) -> None:
         print(json_text(result.to_json()) if options.json else result.table())
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     simulate = commands.add("simulate", _simulate, "Let policies play a problem, and compare their regret")
     written = f"written {SYNTAX}"

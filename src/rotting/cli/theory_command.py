@@ -1,13 +1,10 @@
 """`rotting theory`: what the paper proves about a problem."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
 
 from rotting.cli.arguments import SYNTAX, parse_value, read_policy, read_problem, user_errors
 from rotting.cli.output import json_text
-
-if TYPE_CHECKING:
-    from rotting.cli.parsers import Commands
+from rotting.cli.parsers import Commands
 
 
 def _theory(options: argparse.Namespace) -> None:
@@ -15,7 +12,7 @@ def _theory(options: argparse.Namespace) -> None:
 
     policies = [read_policy(text) for text in options.policy or []]
     problem = read_problem(options.problem, options.horizon)
-    horizon: Any = None if options.horizon is None else parse_value(options.horizon)
+    horizon = None if options.horizon is None else parse_value(options.horizon)
     with user_errors():
         known, table = theory.constants(problem, horizon), theory.table(problem, policies or None, horizon)
     if options.json:
@@ -24,7 +21,7 @@ def _theory(options: argparse.Namespace) -> None:
         print(table)
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Commands) -> None:
     """Add the command to the parser."""
     more = "Prints the constants of the problem and, for each theorem, its bound at the horizon or why it does not apply."
     theory = commands.add("theory", _theory, "Show what the paper proves about a problem", more)

@@ -6,7 +6,7 @@
 limits slow and greedy clients.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rotting.service.application import Application as Application
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Application"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import the application when it is used: the client needs none of it."""
     if name != "Application":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

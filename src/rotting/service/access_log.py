@@ -2,6 +2,7 @@
 
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
@@ -41,11 +42,9 @@ class AccessLog:
         """Write the collected lines."""
         if self._lines:
             lines, self._lines = self._lines, []
-            try:
+            with suppress(OSError):  # a full disk must not stop the service
                 self._file.writelines(lines)
                 self._file.flush()
-            except OSError:  # a full disk must not stop the service
-                return
 
     def reopen(self) -> None:
         """Reopen the file after log rotation has renamed it."""

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from rotting.engines.tiers import CompileMode, resolve_mode
@@ -134,9 +133,7 @@ class Application:
         self._ticking = asyncio.ensure_future(self._tick())
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         """Write the last batch, save snapshots and close the store; raises a `StoreError` if that fails."""
         self.stop()
         self._ticking.cancel()
@@ -217,7 +214,7 @@ class Application:
         await send({"type": "lifespan.startup.complete"})
         await receive()
         try:
-            await self.__aexit__(None, None, None)
+            await self.__aexit__()
         except StoreError as error:
             await send({"type": "lifespan.shutdown.failed", "message": str(error)})
         else:

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from typing import Any
+from typing import cast
 
 from rotting.service.address import Address
 from rotting.service.http1 import MalformedResponseError, ResponseReader, check_tunnel
@@ -30,12 +30,9 @@ class AsyncioPool:
             connection = self._idle.pop() or await _open(self._address, end)
             try:
                 attempt.sent = True
-                response, is_reusable = await connection.exchange(message, end)
-            except BaseException:
-                connection.close()
-                raise
-            self._idle.give_back(connection, is_reusable)
-            return response
+                return await connection.exchange(message, end)
+            finally:
+                self._idle.give_back(connection)
         finally:
             self._free.release()
 
@@ -46,15 +43,17 @@ class AsyncioPool:
 
 
 class _AsyncioConnection(asyncio.Protocol):
-    _transport: Any  # asyncio types what a protocol gets as a transport that can neither read nor write
+    is_reusable = False
+    _transport: asyncio.Transport
     _reader: ResponseReader
     _response: "asyncio.Future[ClientResponse] | None" = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # a TCP connection gets nothing less
 
-    async def exchange(self, message: bytes, end: float, opens_tunnel: bool = False) -> tuple[ClientResponse, bool]:
-        """Return the response to a request, and whether the connection can be used for another one."""
+    async def exchange(self, message: bytes, end: float, opens_tunnel: bool = False) -> ClientResponse:
+        """Return the response to a request."""
+        self.is_reusable = False
         if self._transport.is_closing():
             raise ConnectionResetError("the connection was closed")
         loop = asyncio.get_running_loop()
@@ -62,9 +61,11 @@ class _AsyncioConnection(asyncio.Protocol):
         timer = loop.call_at(end, self._time_out)  # costs half of what `asyncio.timeout` does
         try:
             self._transport.write(message)
-            return await self._response, self._reader.is_reusable
+            response = await self._response
         finally:
             timer.cancel()
+        self.is_reusable = self._reader.is_reusable
+        return response
 
     def _time_out(self) -> None:
         if self._response is not None and not self._response.done():
@@ -103,7 +104,9 @@ class _AsyncioConnection(asyncio.Protocol):
     async def start_tls(self, context: ssl.SSLContext, name: str) -> None:
         """Encrypt a connection that a proxy has opened."""
         loop = asyncio.get_running_loop()
-        self._transport = await loop.start_tls(self._transport, self, context, server_hostname=name)
+        transport = await loop.start_tls(self._transport, self, context, server_hostname=name)
+        assert transport is not None
+        self._transport = transport
 
 
 async def _open(address: Address, end: float) -> _AsyncioConnection:
@@ -115,8 +118,7 @@ async def _open(address: Address, end: float) -> _AsyncioConnection:
         )
         if address.tunnel is not None and address.tls is not None:
             try:
-                response, _ = await connection.exchange(address.tunnel, end, opens_tunnel=True)
-                check_tunnel(response)
+                check_tunnel(await connection.exchange(address.tunnel, end, opens_tunnel=True))
                 await connection.start_tls(address.tls, address.tls_name)
             except BaseException:
                 connection.close()

@@ -2,7 +2,7 @@
 
 import functools
 import json
-from typing import Any
+from collections.abc import Hashable
 
 import msgspec
 
@@ -46,8 +46,7 @@ class BanditHandlers:
 
     async def make_bandit(self, request: Request) -> Response:
         """Create a bandit; repeating the request changes nothing."""
-        name, given = request.parameters["name"], self._arguments(request)
-        policy, arms, options = given.pop("policy"), given.pop("arms"), given
+        name, (policy, arms, options) = request.parameters["name"], self._arguments(request)
         is_new = name not in self._host.descriptions and await self._bandits.make(
             lambda: self._host.make(name, policy, arms, **options)
         )
@@ -59,11 +58,9 @@ class BanditHandlers:
             raise broken_rule("bandit-differs", "bandit", "be new or have the same arguments", name, hint=", which has others")
         return await self._shown(await self._bandits.get(name), 201 if is_new else 200)
 
-    def _arguments(self, request: Request) -> dict[str, Any]:
-        """Return the arguments of a new bandit: those of the request, and those of the bandit `like` for the rest."""
-        given: dict[str, Any] = {
-            name: value for name, value in msgspec.structs.asdict(request.body).items() if value is not msgspec.UNSET
-        }
+    def _arguments(self, request: Request) -> tuple[Policy, list[Hashable], Payload]:
+        """Return the policy, arms and options of a new bandit: of the request, and of the bandit `like` for the rest."""
+        given = {name: value for name, value in msgspec.structs.asdict(request.body).items() if value is not msgspec.UNSET}
         template = given.pop("like", None)
         if template is not None and (template not in self._host.descriptions or not request.holder.may_use(template)):
             raise broken_rule("not-found", "like", "be an existing bandit", template)
@@ -77,9 +74,8 @@ class BanditHandlers:
         if arms is None:
             raise InvalidValueError("arms", "be the names of the arms, or like must be given", None, got="neither")
         names = ("seed", "pending", "max_pending", "reward_window", "missing", "probe")
-        options: dict[str, Any] = {name: known[name] for name in names if name in known}
         defaults = {"seed": 0, "pending": "shrink", "max_pending": MAX_PENDING}
-        return {**defaults, **options, **given, "policy": policy, "arms": arms}
+        return policy, arms, {**defaults, **{name: known[name] for name in names if name in known}, **given}
 
     async def show_bandit(self, request: Request) -> Response:
         """Show a bandit."""

@@ -23,7 +23,7 @@ _UNLOAD_AT_ONCE = 100  # bandits: those with a snapshot to save take a few milli
 _SLICE = 0.005  # seconds for which queued changes are made before the event loop runs again
 
 
-def _retrieve(future: asyncio.Future[Any]) -> None:
+def _retrieve(future: asyncio.Future[T]) -> None:
     """Retrieve the error of a future, so that asyncio does not warn about it if no request waits for it."""
     if not future.cancelled():
         future.exception()
@@ -100,10 +100,10 @@ class Bandits:
         """Create a bandit in a worker thread, unless another request was faster; return whether it was created."""
 
         def timed() -> Hosted:
-            with self._compiling.timing() as report:
-                hosted = make()
-                report(hosted.bandit)
-                return hosted
+            began = time.perf_counter()
+            hosted = make()
+            self._compiling.report(hosted.bandit, time.perf_counter() - began)
+            return hosted
 
         made = await self._loaders.run(timed)
         return self.host.adopt(made) is made
@@ -197,7 +197,7 @@ class Bandits:
         if hosted.archived and not archived:
             raise broken_rule("archived", "bandit", "be active", hosted.name, hint=", which is archived")
 
-    def _start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    def _start(self, work: Coroutine[object, object, T]) -> asyncio.Task[T]:
         """Start a task that continues if the request that waits for it is cancelled."""
         task = asyncio.ensure_future(work)
         self._running.add(task)

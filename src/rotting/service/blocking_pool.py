@@ -3,6 +3,10 @@
 With many threads, most of the time of a call is not spent in its code. Python releases its global lock (GIL) for each system
 call, and wakes up a thread that waits for it, which often finds the lock taken again. So a call makes as few system calls as
 possible: `_PlainConnection` sends a request with one and receives the response with another.
+
+What is left is mostly the cost of waiting: after each wait, the same code takes two to five times as long as in a loop. So it
+hardly helps to keep the GIL during short system calls (by `ctypes.PyDLL`), although that halves the number of context switches.
+A thread that receives the responses of all connections costs more CPU time, and so do fewer connections than threads.
 """
 
 import os
@@ -46,12 +50,9 @@ class BlockingPool:
             connection = self._idle.pop() or _open(self._address, end)
             try:
                 attempt.sent = True
-                response, is_reusable = connection.exchange(message, end)
-            except BaseException:
-                connection.close()
-                raise
-            self._idle.give_back(connection, is_reusable)
-            return response
+                return connection.exchange(message, end)
+            finally:
+                self._idle.give_back(connection)
         finally:
             self._free.put(None)
 
@@ -63,13 +64,15 @@ class BlockingPool:
 class _BlockingConnection:
     """A connection whose socket has a timeout: before it sends or receives, Python waits in another system call."""
 
-    __slots__ = ("_socket",)
+    __slots__ = ("_socket", "is_reusable")
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
+        self.is_reusable = False
 
-    def exchange(self, message: bytes, end: float, opens_tunnel: bool = False) -> tuple[ClientResponse, bool]:
-        """Return the response to a request, and whether the connection can be used for another one."""
+    def exchange(self, message: bytes, end: float, opens_tunnel: bool = False) -> ClientResponse:
+        """Return the response to a request."""
+        self.is_reusable = False
         reader = ResponseReader(opens_tunnel)
         with suppress(BrokenPipeError, ConnectionResetError):  # there may be a response that says why, such as status 413
             self._send(message, end)
@@ -77,7 +80,8 @@ class _BlockingConnection:
         while response is None:
             part = self._receive(end)
             response = reader.feed(part) if part else reader.feed_end()
-        return response, reader.is_reusable
+        self.is_reusable = reader.is_reusable
+        return response
 
     def _send(self, message: bytes | memoryview, end: float) -> None:
         self._socket.settimeout(_seconds_until(end))
@@ -142,8 +146,7 @@ def _open(address: Address, end: float) -> _BlockingConnection:
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if address.tunnel is not None:
-            response, _ = _BlockingConnection(sock).exchange(address.tunnel, end, opens_tunnel=True)
-            check_tunnel(response)
+            check_tunnel(_BlockingConnection(sock).exchange(address.tunnel, end, opens_tunnel=True))
         if address.tls is not None:
             sock.settimeout(_seconds_until(end))
             return _BlockingConnection(address.tls.wrap_socket(sock, server_hostname=address.tls_name))

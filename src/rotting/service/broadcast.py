@@ -44,7 +44,8 @@ class Broadcast:
     def __init__(self) -> None:
         self.readers: set[Reader] = set()
         self._events: deque[_PublishedEvent] = deque(maxlen=_KEPT)
-        self._published: Counter[str | None] = Counter()  # events so far: of each bandit, and of all (None)
+        self.published: Counter[str | None] = Counter()
+        """How many events, of each bandit and of all (None), were published while there was a reader."""
 
     def add_reader(self, bandit: str | None) -> "Reader":
         """Return a reader of new events, of one bandit or of all."""
@@ -58,14 +59,10 @@ class Broadcast:
             return
         for number, (name, payload) in enumerate(batch.events, batch.first):
             self._events.append(_PublishedEvent(number, name, payload))
-        self._published[None] += len(batch.events)
-        self._published.update(name for name, _ in batch.events)
+        self.published[None] += len(batch.events)
+        self.published.update(name for name, _ in batch.events)
         for reader in self.readers:
             reader.arrived.set()
-
-    def published(self, bandit: str | None) -> int:
-        """Return how many events, of one bandit or of all, were published while there was a reader."""
-        return self._published[bandit]
 
     @property
     def last(self) -> int:
@@ -88,7 +85,7 @@ class Reader:
 
     def __init__(self, broadcast: Broadcast, bandit: str | None) -> None:
         self._broadcast, self._bandit = broadcast, bandit
-        self._last, self._seen = broadcast.last, broadcast.published(bandit)
+        self._last, self._seen = broadcast.last, broadcast.published[bandit]
         self.arrived = asyncio.Event()
 
     async def next_part(self) -> bytes:
@@ -104,7 +101,7 @@ class Reader:
         # All readers are served at the same moments, so that an event that every reader misses is never encoded.
         await asyncio.sleep(_PAUSE - asyncio.get_running_loop().time() % _PAUSE)
         events = broadcast.events_after(self._last, self._bandit)
-        skipped = broadcast.published(self._bandit) - self._seen - len(events)
-        self._last, self._seen = broadcast.last, broadcast.published(self._bandit)
+        skipped = broadcast.published[self._bandit] - self._seen - len(events)
+        self._last, self._seen = broadcast.last, broadcast.published[self._bandit]
         parts = [b'event: skipped\ndata: {"count":%d}\n\n' % skipped] if skipped else []
         return b"".join([*parts, *(event.frame for event in events)])

@@ -8,8 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Generic, Self, TypeVar, overload
 
 from rotting.common.rules import nonnegative_int, positive
 from rotting.errors import RottingError, ServiceError
@@ -18,7 +17,7 @@ from rotting.service import retries
 from rotting.service.address import Address, parse_address
 from rotting.service.asyncio_pool import AsyncioPool
 from rotting.service.blocking_pool import BlockingPool
-from rotting.service.client_methods import Awaited, BanditMethods, Blocking, ServiceMethods
+from rotting.service.client_methods import Awaited, AwaitedSend, BanditMethods, Blocking, BlockingSend, ServiceMethods
 from rotting.service.http1 import MalformedResponseError, encode_request
 from rotting.service.pools import Attempt, Pools
 from rotting.service.retries import (
@@ -43,7 +42,7 @@ _BACKGROUND_CLEANUP = RetryLimits(timeout=5.0, retries=3, deadline=10.0)
 _CLOSING = 5.0  # seconds that `AsyncClient.close` waits for cleanups
 
 
-class RemoteBandit(BanditMethods, Blocking):
+class RemoteBandit(BanditMethods[BlockingSend], Blocking):
     """A bandit of a service; `Client.bandit` returns one."""
 
     @overload
@@ -78,7 +77,7 @@ class RemoteBandit(BanditMethods, Blocking):
         return decisions[0] if count is None else tuple(decisions)
 
 
-class AsyncRemoteBandit(BanditMethods, Awaited):
+class AsyncRemoteBandit(BanditMethods[AwaitedSend], Awaited):
     """A bandit of a service, whose methods are awaited; `AsyncClient.bandit` returns one."""
 
     @overload
@@ -232,7 +231,7 @@ class Client(_BaseClient[BlockingPool], Blocking):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -300,7 +299,7 @@ class AsyncClient(_BaseClient[AsyncioPool], Awaited):
         except (OSError, MalformedResponseError) as error:
             return _no_response(error, attempt, step.timeout)
 
-    def _clean_up(self, call: Call[Any]) -> None:
+    def _clean_up(self, call: Call[object]) -> None:
         async def make() -> None:
             with suppress(RottingError):
                 await self._make(call, _BACKGROUND_CLEANUP)
@@ -327,7 +326,5 @@ class AsyncClient(_BaseClient[AsyncioPool], Awaited):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()

@@ -6,9 +6,9 @@ A method is written once. It returns a `Call`, which a `Client` makes at once an
 import json
 import math
 from collections.abc import Callable, Coroutine, Hashable, Iterable
-from functools import cached_property, update_wrapper
+from functools import cached_property, partial, update_wrapper
 from types import MethodType
-from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 from urllib.parse import quote, urlencode
 
 from rotting.errors import InvalidTypeError, InvalidValueError
@@ -19,42 +19,54 @@ from rotting.policy import Policy
 from rotting.service.retries import Call, ClientRequest, field
 from rotting.store.protocol import StoredEvent
 
+Owner = TypeVar("Owner")
 P = ParamSpec("P")
+S = TypeVar("S", bound="BlockingSend | AwaitedSend")
 T = TypeVar("T")
 
 _MAX_EXPIRED = 10_000  # decisions that a service expires with one request, at most
 
 
-class Blocking:
-    """The owner of methods that make their calls at once."""
+class BlockingSend(Protocol):
+    """The function that makes the calls of a `Client`."""
 
-    _send: Callable[[Call[Any]], Any]
+    def __call__(self, call: Call[T], /) -> T:
+        """Make a call and return its result."""
+
+
+class AwaitedSend(Protocol):
+    """The function that makes the calls of an `AsyncClient`."""
+
+    def __call__(self, call: Call[T], /) -> Coroutine[object, object, T]:
+        """Make a call and return its result, when it is awaited."""
+
+
+class Blocking:
+    """The owner of methods that make their calls at once: its `_send` is a `BlockingSend`."""
 
 
 class Awaited:
-    """The owner of methods that are awaited."""
-
-    _send: Callable[[Call[Any]], Any]
+    """The owner of methods that are awaited: its `_send` is an `AwaitedSend`."""
 
 
-class method(Generic[P, T]):  # noqa: N801 - used as a decorator, like `property`
+class method(Generic[Owner, P, T]):  # noqa: N801 - used as a decorator, like `property`
     """Decorator of a method of both clients: the method returns a `Call`, and its owner sends it."""
 
-    def __init__(self, make_call: Callable[Concatenate[Any, P], Call[T]]) -> None:
-        def send(owner: Any, *args: P.args, **kwargs: P.kwargs) -> Any:
+    def __init__(self, make_call: Callable[Concatenate[Owner, P], Call[T]]) -> None:
+        def send(owner: Any, *args: P.args, **kwargs: P.kwargs) -> object:
             return owner._send(make_call(owner, *args, **kwargs))
 
         self._make_call = make_call
         self._send = update_wrapper(send, make_call)
 
     @overload
-    def __get__(self, owner: None, kind: type) -> Callable[Concatenate[Any, P], Call[T]]: ...
+    def __get__(self, owner: None, kind: type) -> Callable[Concatenate[Owner, P], Call[T]]: ...
     @overload
     def __get__(self, owner: Blocking, kind: type) -> Callable[P, T]: ...
     @overload
-    def __get__(self, owner: Awaited, kind: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, owner: Awaited, kind: type) -> Callable[P, Coroutine[object, object, T]]: ...
 
-    def __get__(self, owner: Any, kind: type) -> Any:
+    def __get__(self, owner: object, kind: type) -> object:
         if owner is None:
             return self._make_call  # so that `help` shows its signature and docstring
         return MethodType(self._send, owner)
@@ -64,16 +76,15 @@ class method(Generic[P, T]):  # noqa: N801 - used as a decorator, like `property
 
 
 _ENCODE = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
-_JSON = {"Content-Type": "application/json"}
 
 
 def _call(
     method: str,
     path: str,
-    parse: Callable[[Any], T | Call[T]],
-    body: Any = None,
-    cleanup: Callable[[], Call[Any]] | None = None,
-    **query: Any,
+    parse: Callable[[object], T | Call[T]],
+    body: object = None,
+    cleanup: Callable[[], Call[object]] | None = None,
+    **query: str | int,
 ) -> Call[T]:
     try:
         content = None if body is None else _ENCODE(body).encode()
@@ -84,10 +95,10 @@ def _call(
             "the request", "hold only what JSON can carry", body, got="NaN, an infinite number or a loop"
         ) from None
     target = f"{path}?{_encode_query(query)}" if query else path
-    return Call(ClientRequest(method, target, content, {} if content is None else _JSON), parse, cleanup=cleanup)
+    return Call(ClientRequest(method, target, content), parse, cleanup=cleanup)
 
 
-def _encode_query(query: dict[str, Any]) -> str:
+def _encode_query(query: dict[str, str | int]) -> str:
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in query.items()}
     try:
         return urlencode(texts)
@@ -107,7 +118,7 @@ def _segment(name: str, text: object) -> str:
     return quoted.replace(".", "%2E") if quoted in {".", ".."} else quoted
 
 
-def _to_list(name: str, values: Iterable[Any] | None) -> list[Any] | None:
+def _to_list(name: str, values: Iterable[T] | None) -> list[T] | None:
     try:
         return None if values is None else list(values)
     except TypeError:
@@ -118,22 +129,26 @@ def _to_list(name: str, values: Iterable[Any] | None) -> list[Any] | None:
 # These functions raise a built-in exception if a response is not as documented; the caller gets a `ServiceError` then.
 
 
-def _parse_nothing(data: Any) -> None:
+def _parse_nothing(data: object) -> None:
     """Ignore the body of a response: its status says that the request succeeded."""
 
 
-def _parse_object(data: Any) -> dict[str, Any]:
+def _parse_object(data: object) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise TypeError
     return data
 
 
-def _parse_number(data: Any, name: str) -> float:
-    value = field(data, name, int, float, type(None))
-    return math.nan if value is None else value
+def _parse_number(data: object, name: str) -> float:
+    value = field(data, name, object)
+    if value is None:
+        return math.nan
+    if not isinstance(value, int | float):
+        raise TypeError(name)
+    return value
 
 
-def _parse_reason(data: Any) -> ArmExplanation:
+def _parse_reason(data: object) -> ArmExplanation:
     return ArmExplanation(
         _parse_number(data, "index"),
         _parse_number(data, "mean"),
@@ -144,20 +159,37 @@ def _parse_reason(data: Any) -> ArmExplanation:
     )
 
 
-def _parse_decision(data: Any) -> Decision:
-    key, round_ = field(data, "id", str, type(None)) or "", field(data, "round", int)
-    return Decision(key, data["arm"], round_, _parse_number(data, "propensity"), _parse_reason(data["reason"]))
+def _parse_text_or_null(data: object, name: str) -> str | None:
+    return None if field(data, name, object) is None else field(data, name, str)
 
 
-def _parse_outcomes(data: Any, count: int) -> list[Outcome]:
-    outcomes = [field(each, "outcome", str) for each in field(data, "results", list)]
+def _parse_decision(data: object) -> Decision:
+    return Decision(
+        _parse_text_or_null(data, "id") or "",
+        field(data, "arm", object),
+        field(data, "round", int),
+        _parse_number(data, "propensity"),
+        _parse_reason(field(data, "reason", dict)),
+    )
+
+
+def _parse_decisions(count: int, data: object) -> tuple[Decision, ...]:
+    decisions = tuple(map(_parse_decision, field(data, "decisions", list)))
+    if len(decisions) != count:
+        raise ValueError("decisions")
+    return decisions
+
+
+def _parse_outcomes(count: int, data: object) -> list[Outcome]:
+    # The word is not checked: a newer service may know more outcomes.
+    outcomes = [cast("Outcome", field(each, "outcome", str)) for each in field(data, "results", list)]
     if len(outcomes) != count:
         raise ValueError("results")
     return outcomes
 
 
-def _parse_outcome(data: Any) -> Outcome:
-    return _parse_outcomes(data, 1)[0]
+def _parse_outcome(data: object) -> Outcome:
+    return _parse_outcomes(1, data)[0]
 
 
 class BanditPage(NamedTuple):
@@ -167,11 +199,11 @@ class BanditPage(NamedTuple):
     next: str | None
 
 
-def _parse_bandits(data: Any) -> BanditPage:
-    return BanditPage([field(each, "name", str) for each in data["bandits"]], field(data, "next", str, type(None)))
+def _parse_bandits(data: object) -> BanditPage:
+    return BanditPage([field(each, "name", str) for each in field(data, "bandits", list)], _parse_text_or_null(data, "next"))
 
 
-def _parse_explanation(data: Any) -> Explanation:
+def _parse_explanation(data: object) -> Explanation:
     arms: dict[Hashable, ArmExplanation] = {each["arm"]: _parse_reason(each) for each in field(data, "arms", list)}
     return Explanation(arms)
 
@@ -245,10 +277,10 @@ class ServiceMethods:
         return _call("GET", "/v1/bandits", _parse_bandits, after=after, limit=limit)
 
 
-class BanditMethods:
+class BanditMethods(Generic[S]):
     """Methods of `RemoteBandit` and `AsyncRemoteBandit`."""
 
-    def __init__(self, name: str, send: Callable[[Call[Any]], Any]) -> None:
+    def __init__(self, name: str, send: S) -> None:
         self._name, self._send = name, send
 
     @cached_property
@@ -261,9 +293,9 @@ class BanditMethods:
     def _post(
         self,
         collection: str,
-        parse: Callable[[Any], T | Call[T]],
-        body: Any = None,
-        cleanup: Callable[[], Call[Any]] | None = None,
+        parse: Callable[[object], T | Call[T]],
+        body: object = None,
+        cleanup: Callable[[], Call[object]] | None = None,
     ) -> Call[T]:
         return _call("POST", self._path(collection), parse, body, cleanup)
 
@@ -284,17 +316,11 @@ class BanditMethods:
             "idempotency_key": own_key if key is None else key,
             "dry_run": dry_run,
         }
+        cleanup = partial(self._cancel_key, own_key) if key is None and not dry_run else None
+        return self._post("decisions", partial(_parse_decisions, wanted), body, cleanup)
 
-        def parse(data: Any) -> tuple[Decision, ...]:
-            decisions = tuple(map(_parse_decision, field(data, "decisions", list)))
-            if len(decisions) != wanted:
-                raise ValueError("decisions")
-            return decisions
-
-        def cancel() -> Call[Outcome]:
-            return self._post("cancellations", _parse_outcome, {"keys": [own_key]})
-
-        return self._post("decisions", parse, body, cancel if key is None and not dry_run else None)
+    def _cancel_key(self, key: str) -> Call[Outcome]:
+        return self._post("cancellations", _parse_outcome, {"keys": [key]})
 
     @method
     def reward(self, id: str | Decision, reward: float) -> Call[Outcome]:
@@ -312,7 +338,7 @@ class BanditMethods:
         except (TypeError, ValueError):
             raise InvalidTypeError("rewards", "be pairs of a decision and a reward", rewards) from None
         body = [{"id": id_of(decision), "reward": reward} for decision, reward in pairs]
-        return self._post("rewards", lambda data: _parse_outcomes(data, len(body)), body)
+        return self._post("rewards", partial(_parse_outcomes, len(body)), body)
 
     @method
     def cancel(self, id: str | Decision) -> Call[Outcome]:
@@ -334,18 +360,18 @@ class BanditMethods:
         A service expires at most 10,000 old decisions per request. The client repeats the request until none are left and
         returns the sum; decisions whose response was lost are not counted. After an error, call the method again to go on.
         """
-        body: dict[str, Any] = {"ids": None, "older_than_rounds": older_than_rounds, "missing": missing}
+        body: dict[str, object] = {"ids": None, "older_than_rounds": older_than_rounds, "missing": missing}
         if older_than is not None:
             body["older_than"] = seconds_in("older_than", older_than)
         if id is None:
             return self._expire_older(body, limit, expired_before=0)
         return self._post("expirations", _parse_outcome, {**body, "ids": [id_of(id)]})
 
-    def _expire_older(self, body: dict[str, Any], limit: int | None, expired_before: int) -> Call[Outcome | int]:
-        def parse(data: Any) -> int | Call[Outcome | int]:
+    def _expire_older(self, body: dict[str, object], limit: int | None, expired_before: int) -> Call[Outcome | int]:
+        def parse(data: object) -> int | Call[Outcome | int]:
             expired = field(data, "expired", int)
-            total: int = expired_before + expired
-            if not data.get("more", False) or (limit is not None and total >= limit):
+            total = expired_before + expired
+            if not _parse_object(data).get("more", False) or (limit is not None and total >= limit):
                 return total
             if expired < 1:
                 raise ValueError("more, but none expired")  # would repeat forever
@@ -393,10 +419,10 @@ class BanditMethods:
         To read them all, pass the number of the last event as `after` until the list is empty.
         """
 
-        def event(data: Any) -> StoredEvent:
+        def event(data: object) -> StoredEvent:
             return StoredEvent(field(data, "number", int), field(data, "epoch", int), self._name, field(data, "payload", dict))
 
-        def parse(data: Any) -> list[StoredEvent]:
+        def parse(data: object) -> list[StoredEvent]:
             return [event(each) for each in field(data, "events", list)]
 
         return _call("GET", self._path("log"), parse, after=after, limit=limit)

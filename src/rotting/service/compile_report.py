@@ -1,8 +1,7 @@
 """Records which policies were compiled and how long callers waited for them."""
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 
 from rotting.live.bandit_view import BanditView
 
@@ -17,8 +16,7 @@ class CompileReport:
         >>> import rotting
         >>> compiling = CompileReport(lambda line: print(line.partition(" in ")[0]))
         >>> for sigma in (0.5, 1.0):
-        ...     with compiling.timing() as report:
-        ...         report(rotting.Bandit(rotting.UCB1(sigma=sigma), arms=[0, 1], compile="now"))
+        ...     compiling.report(rotting.Bandit(rotting.UCB1(sigma=sigma), arms=[0, 1], compile="now"), 0.1)
         compiled ucb1
     """
 
@@ -26,18 +24,12 @@ class CompileReport:
         self._say = say
         self._known: set[str] = set()
 
-    @contextmanager
-    def timing(self) -> Iterator[Callable[[BanditView], None]]:
-        """Yield a function that reports the policy of a bandit; the time counts from the start of the `with` statement."""
-        began = time.perf_counter()
-
-        def report(bandit: BanditView) -> None:
-            name = bandit.policy.name
-            if name in self._known:
-                return
-            self._known.add(name)
-            how = f"compiled {name} in {time.perf_counter() - began:.2f} s"
-            with suppress(OSError):  # standard error was closed
-                self._say(how if bandit.is_compiled else f"{name} decides interpreted until it is compiled")
-
-        yield report
+    def report(self, bandit: BanditView, seconds: float) -> None:
+        """Report the policy of a bandit, which was ready to decide after so many seconds."""
+        name = bandit.policy.name
+        if name in self._known:
+            return
+        self._known.add(name)
+        how = f"compiled {name} in {seconds:.2f} s"
+        with suppress(OSError):  # standard error was closed
+            self._say(how if bandit.is_compiled else f"{name} decides interpreted until it is compiled")

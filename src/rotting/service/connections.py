@@ -133,7 +133,7 @@ class _JoiningTransport:
         self._transport, self._loop = transport, loop
         self._parts: list[bytes] = []
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._transport, name)
 
     def is_closing(self) -> bool:

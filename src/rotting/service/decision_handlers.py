@@ -3,7 +3,7 @@
 import functools
 import json
 import math
-from typing import Any
+from collections.abc import Iterable
 
 from rotting.errors import InvalidValueError
 from rotting.live.decisions import Decision, Outcome
@@ -15,6 +15,7 @@ from rotting.service.metrics import Metrics
 from rotting.service.problem_documents import broken_rule
 from rotting.service.requests import Request, Response
 from rotting.store.hosted import Hosted
+from rotting.store.protocol import Payload
 from rotting.store.records import digest
 
 _MANY_NAMED = 200  # checking a request that names more arms takes long enough for a worker thread
@@ -39,7 +40,7 @@ class DecisionHandlers:
             return await self._preview(hosted, wanted)
         key = wanted.idempotency_key
         heavy = wanted.count > _MANY_DECISIONS or named > _MANY_NAMED
-        made: list[dict[str, Any]] = []  # stays empty if the key was used before
+        made: list[Decision] = []  # stays empty if the key was used before
         work = functools.partial(_decide, hosted, wanted, made)
         before = None
         note = None
@@ -50,7 +51,7 @@ class DecisionHandlers:
         content = await self._bandits.change(hosted, work, heavy=heavy, before=before, note=note)
         if made:
             hosted.latest = made[-1]
-            self._metrics.decided(hosted.name, made[0]["round"], wanted.count)
+            self._metrics.decided(hosted.name, made[0].round, wanted.count)
         return Response(content)
 
     async def _preview(self, hosted: Hosted, wanted: m.DecisionRequest) -> Response:
@@ -58,7 +59,7 @@ class DecisionHandlers:
 
         def preview() -> bytes:
             decisions = hosted.bandit.preview(wanted.arms, wanted.count, without=wanted.without)
-            return m.encode({"decisions": [{**decision_json(each), "id": None} for each in decisions]})
+            return encode_decisions(decisions)
 
         return Response(await self._bandits.in_thread(preview))
 
@@ -97,7 +98,7 @@ class DecisionHandlers:
 
     async def _cancel_keys(self, hosted: Hosted, keys: list[str]) -> Response:
         """Cancel the decisions that were made with idempotency keys; no decision can be made with them any more."""
-        notes: dict[str, dict[str, Any]] = {}
+        notes: dict[str, Payload] = {}
 
         def find() -> None:
             notes.update((key, self._host.note(hosted.name, f"key:{key}") or {}) for key in keys)
@@ -139,20 +140,23 @@ class DecisionHandlers:
         return Response(m.encode(m.ExpirationResponse(results, outcomes.count("applied"))))
 
 
-def _decide(hosted: Hosted, wanted: m.DecisionRequest, made: list[dict[str, Any]]) -> bytes:
+def _decide(hosted: Hosted, wanted: m.DecisionRequest, made: list[Decision]) -> bytes:
     """Decide, add the decisions to `made`, and return the body of the response."""
     bandit, arms, without = hosted.bandit, wanted.arms, wanted.without
     if wanted.count == 1:
-        made.append(decision_json(bandit.decide(arms, without=without)))
+        made.append(bandit.decide(arms, without=without))
     else:
-        made.extend(decision_json(each) for each in bandit.decide(arms, count=wanted.count, without=without))
-    return m.encode({"decisions": made})
+        made.extend(bandit.decide(arms, count=wanted.count, without=without))
+    return encode_decisions(made)
 
 
-def decision_json(decision: Decision) -> dict[str, Any]:
-    """Return the JSON of a decision."""
-    key, arm, number, propensity, reason = decision
-    return {"id": key, "arm": arm, "propensity": propensity, "round": number, "reason": overview.reason_fields(reason)}
+def encode_decisions(decisions: Iterable[Decision]) -> bytes:
+    """Return the body of a response; the id of a decision that was only previewed is "", which becomes null."""
+    made = [
+        m.MadeDecision(key or None, arm, propensity, number, m.ArmNumbers(*overview.numbers_of(reason)))
+        for key, arm, number, propensity, reason in decisions
+    ]
+    return m.encode(m.DecisionsResponse(made))
 
 
 def _note_of_key(key: str, body: str, content: bytes) -> dict[str, str]:
@@ -160,9 +164,9 @@ def _note_of_key(key: str, body: str, content: bytes) -> dict[str, str]:
     return {"note": f"key:{key}", "body": body, "answer": content.decode()}
 
 
-def _noted_decisions(note: dict[str, Any]) -> list[dict[str, Any]]:
+def _noted_decisions(note: Payload) -> list[Payload]:
     """Return the decisions in the note of an idempotency key; older versions stored them without a response around them."""
-    found: list[dict[str, Any]] = json.loads(note["answer"])["decisions"] if "answer" in note else note.get("decisions", [])
+    found: list[Payload] = json.loads(note["answer"])["decisions"] if "answer" in note else note.get("decisions", [])
     return found
 
 

@@ -1,7 +1,6 @@
 """Reads and decodes the query and the body of a request."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -20,11 +19,13 @@ class BodyDecoder:
     All bodies that are being read or decoded share the memory.
     """
 
-    def __init__(self, max_body: int, memory: ByteBudget, in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]) -> None:
+    def __init__(
+        self, max_body: int, memory: ByteBudget, in_thread: Callable[[Callable[[], object]], Awaitable[object]]
+    ) -> None:
         self._max_body, self._memory, self._in_thread = max_body, memory, in_thread
         self._decoders = routes.decoders()
 
-    async def read(self, request: Request, route: Route) -> Any:
+    async def read(self, request: Request, route: Route) -> object:
         """Return the decoded body."""
         if route.body is None:
             raise broken_rule("bad-request", "body", "be left out here", got="one")
@@ -44,14 +45,14 @@ class BodyDecoder:
             self._memory.give_back(len(body))
 
 
-def _decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+def _decode(decoder: msgspec.json.Decoder[object], body: bytes) -> object:
     try:
         return decoder.decode(body)
     except (ValueError, RecursionError) as error:
         raise of_body(error, body) from error
 
 
-def decode_query(request: Request, route: Route) -> Any:
+def decode_query(request: Request, route: Route) -> object:
     """Return the decoded query."""
     text = request.query_string
     if route.query is None:

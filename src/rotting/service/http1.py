@@ -35,14 +35,16 @@ def encode_request(request: ClientRequest, prefix: str, headers: str) -> bytes:
         headers: lines of headers that all requests have, each with its line end.
 
     Example:
-        >>> encode_request(ClientRequest("GET", "/livez", None, {}), "/songs", "Host: example.org\r\n")
+        >>> encode_request(ClientRequest("GET", "/livez", None), "/songs", "Host: example.org\r\n")
         b'GET /songs/livez HTTP/1.1\r\nHost: example.org\r\n\r\n'
     """
-    method, path, content, own = request
-    lines = [f"{method} {prefix}{path} HTTP/1.1\r\n{headers}", *(f"{name}: {value}\r\n" for name, value in own.items())]
-    if content is not None or method in {"POST", "PUT"}:
-        lines.append(f"Content-Length: {len(content or b'')}\r\n")
-    return "".join([*lines, "\r\n"]).encode("ascii") + (content or b"")
+    method, path, content = request
+    head = f"{method} {prefix}{path} HTTP/1.1\r\n{headers}"
+    if content is not None:
+        head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
+    elif method in {"POST", "PUT"}:
+        head += "Content-Length: 0\r\n"
+    return f"{head}\r\n".encode("ascii") + (content or b"")
 
 
 class _Head(NamedTuple):

@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from rotting.live.arms import MAX_PRIOR_WEIGHT
 from rotting.live.decisions import Outcome
+from rotting.store.protocol import Payload
 
 MAX_EXPIRED = 10_000
 """The most decisions that one request can expire by their age."""
@@ -14,6 +15,8 @@ MAX_COUNT = 1_000
 """The most decisions or rewards in one request."""
 NAME = r"^[A-Za-z0-9._~-]{1,100}\Z"
 """Names of bandits: characters that a URL carries without escapes. `.` and `..` are not allowed either."""
+JsonArm = Any
+"""An arm in a response. Bandits of a store may have other arms than strings; a tuple is a list in JSON."""
 
 _Arm = Annotated[str, Meta(min_length=1, max_length=200)]
 _Arms = Annotated[list[_Arm], Meta(min_length=1, max_length=100_000)]
@@ -60,8 +63,8 @@ class BanditResponse(Struct):
     archived: bool
     rounds: int
     pending: int
-    arms: list[Any]  # the arms that can be chosen
-    retired: list[Any]  # the arms that were removed but whose rewards are kept
+    arms: list[JsonArm]  # the arms that can be chosen
+    retired: list[JsonArm]  # the arms that were removed but whose rewards are kept
     reward_window: float | None  # in seconds; null if rewards are learned when they come
     missing: float | None  # the reward of a decision whose window closes without one; null if there is none
     probe: float | None  # the share of the time for which each arm is paused at random; null if arms are not paused
@@ -120,7 +123,7 @@ class MadeDecision(Struct):
     """A decision that waits for its reward."""
 
     id: str | None  # identifies the decision when its reward is sent; null after a dry run
-    arm: Any
+    arm: JsonArm
     propensity: float  # the probability with which this arm was chosen
     round: int
     reason: ArmNumbers
@@ -195,14 +198,14 @@ class ArmRequest(Struct, forbid_unknown_fields=True):
 class ArmsResponse(Struct):
     """The arms after a change. The ETag of the response is their revision."""
 
-    arms: list[Any]
-    retired: list[Any]
+    arms: list[JsonArm]
+    retired: list[JsonArm]
 
 
 class ArmReason(ArmNumbers):
     """The numbers of one arm for the next decision."""
 
-    arm: Any
+    arm: JsonArm
 
 
 class ExplainResponse(Struct):
@@ -220,7 +223,7 @@ class LogEvent(Struct):
 
     number: int
     epoch: int
-    payload: dict[str, Any]
+    payload: Payload
 
 
 class LogResponse(Struct):
@@ -233,7 +236,7 @@ class LogResponse(Struct):
 class LastDecision(Struct):
     """The latest decision. Its reason is null if it was made before the service started."""
 
-    arm: Any
+    arm: JsonArm
     round: int
     propensity: float | None
     reason: ArmNumbers | None
@@ -254,7 +257,7 @@ class Totals(Struct):
 class ArmHistory(Struct):
     """One arm, for each bucket."""
 
-    arm: Any
+    arm: JsonArm
     plays: list[int]  # how often the arm was chosen
     mean: list[float | None]  # its mean reward; null where it has no reward
 
@@ -286,7 +289,7 @@ class HistoryResponse(Struct):
 class ArmRow(ArmNumbers):
     """An arm in the list of arms."""
 
-    arm: Any
+    arm: JsonArm
     retired: bool
     plays: int  # how often the arm was chosen
     share: float | None  # its share of the latest decisions

@@ -1,7 +1,6 @@
 """The OpenAPI document, generated from the table of routes and the types of the bodies."""
 
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
@@ -9,15 +8,17 @@ from rotting.common.version import __version__
 from rotting.service.problem_documents import KINDS, ProblemDocument
 from rotting.service.routes import PARAMETERS, ROUTES, Route, problems_of
 
+JsonObject = dict[str, object]
+
 _REF = "#/components/schemas/{name}"
 _ETAG = {"ETag": {"description": "The revision of the arms, for If-Match.", "schema": {"type": "string"}}}
 
 
-def _content(kind: str, schema: Any) -> dict[str, Any]:
+def _content(kind: str, schema: object) -> JsonObject:
     return {"content": {kind: {"schema": schema}}}
 
 
-def _query(route: Route) -> list[dict[str, Any]]:
+def _query(route: Route) -> list[JsonObject]:
     if route.query is None:
         return []
     _, components = msgspec.json.schema_components([route.query], ref_template=_REF)
@@ -28,20 +29,23 @@ def _query(route: Route) -> list[dict[str, Any]]:
     ]
 
 
-def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
-    responses: dict[str, Any] = {}
+def _operation(route: Route, schemas: dict[object, JsonObject]) -> JsonObject:
+    responses: dict[str, JsonObject] = {}
     for status in route.statuses:
-        content = _content(route.response, {"type": "string"}) if isinstance(route.response, str) else None
-        found = content or _content("application/json", schemas[route.response])
-        responses[str(status)] = {"description": HTTPStatus(status).phrase, **found}
-        if "arms" in getattr(route.response, "__struct_fields__", ()) and "retired" in route.response.__struct_fields__:
+        if isinstance(route.response, str):
+            content = _content(route.response, {"type": "string"})
+        else:
+            content = _content("application/json", schemas[route.response])
+        responses[str(status)] = {"description": HTTPStatus(status).phrase, **content}
+        if {"arms", "retired"} <= set(getattr(route.response, "__struct_fields__", ())):
             responses[str(status)]["headers"] = _ETAG
+    problems: dict[int, list[str]] = {}
     for kind in problems_of(route):
         status, title = KINDS[kind]
-        known = responses.setdefault(
-            str(status), {"description": "", **_content("application/problem+json", schemas[ProblemDocument])}
-        )
-        known["description"] = "; ".join(filter(None, [known["description"], f"{title} (`{kind}`)"]))
+        problems.setdefault(status, []).append(f"{title} (`{kind}`)")
+    for status, titles in problems.items():
+        content = _content("application/problem+json", schemas[ProblemDocument])
+        responses[str(status)] = {"description": "; ".join(titles), **content}
     parameters = [
         {"name": name, "in": "path", "required": True, **PARAMETERS[name]} for name in PARAMETERS if f"{{{name}}}" in route.path
     ]
@@ -50,7 +54,7 @@ def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
         parameters.append(
             {"name": "If-Match", "in": "header", "required": False, "description": description, "schema": {"type": "string"}}
         )
-    operation: dict[str, Any] = {
+    operation: JsonObject = {
         "operationId": route.operation,
         "summary": route.summary,
         "parameters": [*parameters, *_query(route)],
@@ -64,16 +68,16 @@ def _operation(route: Route, schemas: dict[Any, Any]) -> dict[str, Any]:
     return operation
 
 
-def document() -> dict[str, Any]:
+def document() -> JsonObject:
     """Return the OpenAPI document."""
-    types = [ProblemDocument]
+    types: list[object] = [ProblemDocument]
     types += [
         each for route in ROUTES for each in (route.body, route.response) if each is not None and not isinstance(each, str)
     ]
     distinct = list(dict.fromkeys(types))
     found, components = msgspec.json.schema_components(distinct, ref_template=_REF)
     schemas = dict(zip(distinct, found, strict=True))
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, JsonObject] = {}
     for route in ROUTES:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
     about = "Decisions of bandits whose arms wear out. Errors are problem documents (RFC 9457)."

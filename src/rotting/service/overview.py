@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
 
+from rotting.live.decisions import Decision
 from rotting.live.explanations import ArmExplanation
 from rotting.service import messages as m
 from rotting.service.reward_buckets import ArmTotals, RewardBuckets, is_worn
@@ -13,29 +13,22 @@ _STEPS = 40  # of the sparkline of each arm
 _NOTHING_KNOWN = ArmExplanation(math.nan, math.nan, 0, math.nan, 0)
 
 
-def number(value: float) -> float | None:
+def _number(value: float) -> float | None:
     """Return a number for JSON; None (null) if it is not finite."""
     return float(value) if math.isfinite(value) else None  # interpreted policies return NumPy numbers, which JSON lacks
 
 
-def reason_fields(reason: ArmExplanation) -> dict[str, Any]:
-    """Return an explanation as JSON-able fields."""
+def numbers_of(reason: ArmExplanation) -> tuple[float | None, float | None, int, float | None, int, int]:
+    """Return the fields of `messages.ArmNumbers`, in their order."""
     index, mean, window, width, pulls, pending = reason
-    return {
-        "index": number(index),
-        "mean": number(mean),
-        "window": int(window),
-        "width": number(width),
-        "pulls": pulls,
-        "pending": pending,
-    }
+    return _number(index), _number(mean), int(window), _number(width), pulls, pending
 
 
 def history_response(
     counted: RewardBuckets,
     behind: int,
     top: int,
-    last: dict[str, Any] | None,
+    last: Decision | None,
     declared_range: tuple[float, float] | None = None,
 ) -> m.HistoryResponse:
     """Return choices and rewards over time.
@@ -44,7 +37,7 @@ def history_response(
         counted: the events that were read.
         behind: how many events were not read yet.
         top: how many of the most chosen arms are listed one by one.
-        last: the latest decision, if its reason is known.
+        last: the latest decision since the bandit was loaded, if there is one.
         declared_range: the range of rewards that the policy declares, if any.
     """
     buckets, shown = counted.buckets, counted.most_chosen(top)
@@ -73,11 +66,11 @@ def history_response(
     )
 
 
-def _last(counted: RewardBuckets, last: dict[str, Any] | None) -> m.LastDecision | None:
+def _last(counted: RewardBuckets, last: Decision | None) -> m.LastDecision | None:
     logged = counted.last
     if last is not None:
-        restricted = logged.restricted if logged is not None and logged.round == last["round"] else None
-        return m.LastDecision(last["arm"], last["round"], last["propensity"], m.ArmNumbers(**last["reason"]), restricted)
+        restricted = logged.restricted if logged is not None and logged.round == last.round else None
+        return m.LastDecision(last.arm, last.round, last.propensity, m.ArmNumbers(*numbers_of(last.reason)), restricted)
     if logged is None:
         return None
     return m.LastDecision(logged.arm, logged.round, logged.propensity, None, logged.restricted)
@@ -123,7 +116,7 @@ def arm_list_response(
     def row(arm: Hashable) -> m.ArmRow:
         totals = counted.totals(arm)
         return m.ArmRow(
-            **reason_fields(reasons.get(arm, _NOTHING_KNOWN)),
+            *numbers_of(reasons.get(arm, _NOTHING_KNOWN)),
             arm=arm,
             retired=arm not in reasons,
             plays=totals.plays,

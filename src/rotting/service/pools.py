@@ -30,7 +30,13 @@ MAX_IDLE = 5.0  # seconds; servers close idle connections too, most of them late
 
 
 class Connection(Interface):
-    """A connection that carries one call after another."""
+    """A connection that carries one call after another.
+
+    Attributes:
+        is_reusable: whether the connection can be used for another call: the last response has come to its end.
+    """
+
+    is_reusable: bool
 
     def is_quiet(self) -> bool:
         """Return whether the connection is open, and no byte has come since the last response."""
@@ -75,9 +81,9 @@ class IdleConnections(Generic[C]):
                 connection.close()
         return None
 
-    def give_back(self, connection: C, is_reusable: bool) -> None:
+    def give_back(self, connection: C) -> None:
         """Keep a connection for the next call if it can be used again; close those that have been idle for too long."""
-        if not is_reusable:
+        if not connection.is_reusable:
             connection.close()
             return
         now = time.monotonic()

@@ -4,7 +4,6 @@ import json
 import math
 import re
 from contextlib import suppress
-from typing import Any
 
 from rotting.errors import InvalidArgumentError, InvalidValueError, MissingExtraError, brief
 
@@ -122,17 +121,20 @@ def _shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:40]}... ({len(text)} characters)"
 
 
-def _look_up(data: Any, path: str) -> object:
+def _look_up(data: object, path: str) -> object:
     """Return the value at a path such as `$[0].value`; if the path does not exist, the last value on the way."""
     for step in _STEP.finditer(path):
-        try:
-            data = data[int(step["number"])] if step["number"] else data[step["name"]] if step["name"] else data
-        except (KeyError, IndexError, TypeError):
+        name, number = step["name"], step["number"]
+        if isinstance(data, dict) and name in data:
+            data = data[name]
+        elif isinstance(data, list) and number and int(number) < len(data):
+            data = data[int(number)]
+        elif name or number:
             break
     return data
 
 
-def _nonfinite(data: Any, path: str = "") -> tuple[str, float] | None:
+def _nonfinite(data: object, path: str = "") -> tuple[str, float] | None:
     """Return the place and the value of the first NaN or infinite number, which JSON does not allow."""
     if isinstance(data, float) and not math.isfinite(data):
         return path, data
@@ -144,7 +146,7 @@ def _nonfinite(data: Any, path: str = "") -> tuple[str, float] | None:
     return None
 
 
-def _parsed(body: bytes) -> Any:
+def _parsed(body: bytes) -> object:
     """Return a body as Python's lenient parser reads it, to explain what is wrong; None if it is too long or not JSON."""
     with suppress(ValueError, RecursionError):
         return json.loads(body) if len(body) <= _EXPLAINED else None

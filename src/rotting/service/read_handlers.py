@@ -52,7 +52,7 @@ class ReadHandlers:
             number, arms = bandit.rounds + 1, list(bandit.explain().items())
             parts = []
             for start in range(0, len(arms), _SLICE):  # encoding all of them at once would block the event loop
-                rows = [m.ArmReason(arm=arm, **overview.reason_fields(each)) for arm, each in arms[start : start + _SLICE]]
+                rows = [m.ArmReason(*overview.numbers_of(each), arm) for arm, each in arms[start : start + _SLICE]]
                 parts.append(m.encode(rows)[1:-1])
             return b'{"round":%d,"arms":[%b]}' % (number, b",".join(parts))
 

@@ -12,9 +12,10 @@ from rotting.service.tokens import ANYBODY
 
 JSON, TEXT, EVENTS = b"application/json", b"text/plain; charset=utf-8", b"text/event-stream"
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Message = MutableMapping[str, Any]
+Scope = Message
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
 LARGE_BODY = 65_536
 """Bytes above which a response counts towards its `ByteBudget`, and a request is decoded in a worker thread."""

@@ -10,8 +10,9 @@ import random
 import re
 import time
 from collections.abc import Callable, Generator
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
+from rotting.common.short_numbers import plural
 from rotting.errors import (
     InvalidValueError,
     RottingError,
@@ -24,6 +25,7 @@ from rotting.errors import (
 )
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 PAUSE_UNIT, MAX_PAUSE = 0.25, 5.0  # seconds
 MAX_CONTENT = 64 * 2**20
@@ -38,12 +40,11 @@ _ERRORS_BY_TYPE: dict[str, type[RottingError]] = {
 
 
 class ClientRequest(NamedTuple):
-    """An HTTP request; `path` is relative to the address of the service."""
+    """An HTTP request; `path` is relative to the address of the service, and `content` is JSON."""
 
     method: str
     path: str
     content: bytes | None
-    headers: dict[str, str]
 
 
 class ClientResponse(NamedTuple):
@@ -68,13 +69,13 @@ class Interrupted(NamedTuple):
     sent: bool
 
 
-class Call(NamedTuple, Generic[T]):
+class Call(NamedTuple, Generic[T_co]):
     """A request, and how to read its response. Sending the request twice has the same effect as sending it once."""
 
     request: ClientRequest
-    parse: "Callable[[Any], T | Call[T]]"  # makes the result from the JSON of the response, or returns the next call
+    parse: "Callable[[object], T_co | Call[T_co]]"  # makes the result from the JSON of the response, or returns the next call
     missing_is_done: bool = False  # whether status 404 to a second attempt means that the first attempt did the work
-    cleanup: "Callable[[], Call[Any]] | None" = None  # for a caller who gives up when the service may have acted already
+    cleanup: "Callable[[], Call[object]] | None" = None  # for a caller who gives up when the service may have acted already
 
 
 class RetryLimits(NamedTuple):
@@ -101,7 +102,7 @@ class Pause(NamedTuple):
 class CleanUp(NamedTuple):
     """Step: make another call if that is possible without delay; its result is ignored."""
 
-    call: Call[Any]
+    call: Call[object]
 
 
 Step = SendRequest | Pause | CleanUp
@@ -111,10 +112,12 @@ StepResult = ClientResponse | NoResponse | Interrupted | None
 # --- Reading responses ------------------------------------------------------------------------------------------------------
 
 
-def field(data: Any, name: str, *kinds: type) -> Any:
+def field(data: object, name: str, kind: type[T]) -> T:
     """Return a field of a JSON object; raises TypeError or KeyError, which `_result` reports, if it is not as documented."""
+    if not isinstance(data, dict):
+        raise TypeError(name)
     value = data[name]
-    if not isinstance(value, kinds):
+    if not isinstance(value, kind):
         raise TypeError(name)
     return value
 
@@ -148,7 +151,7 @@ def _problem(response: ClientResponse) -> RottingError:
     return (kind or ServiceError)(detail)
 
 
-def _invalid_value(document: dict[str, Any], status: int) -> InvalidValueError:
+def _invalid_value(document: dict[str, object], status: int) -> InvalidValueError:
     name, rule, value = (document.get(key) for key in ("field", "rule", "value"))
     if not (isinstance(name, str) and isinstance(rule, str) and isinstance(value, str)):  # from a proxy
         got = f"status {status}: {document['detail']}"
@@ -196,7 +199,7 @@ def _out_of_time(limits: RetryLimits, attempt: int, last: ClientResponse | NoRes
         shown = f"last response: status {last.status}: {_problem(last)}"
     else:
         shown = "no response" if last is None else f"no response: {last.reason}"
-    attempts = "1 attempt" if attempt == 1 else f"{attempt} attempts"
+    attempts = plural(attempt, "attempt")
     return ServiceUnreachableError(
         f"the request did not succeed within the deadline of {limits.deadline:g} s ({attempts}); {shown}"
     )
@@ -205,8 +208,7 @@ def _out_of_time(limits: RetryLimits, attempt: int, last: ClientResponse | NoRes
 def _out_of_attempts(attempt: int, last: ClientResponse | NoResponse) -> RottingError:
     if isinstance(last, ClientResponse):
         return _problem(last)
-    attempts = "1 attempt" if attempt == 1 else f"{attempt} attempts"
-    return ServiceUnreachableError(f"the service did not respond in {attempts}: {last.reason}")
+    return ServiceUnreachableError(f"the service did not respond in {plural(attempt, 'attempt')}: {last.reason}")
 
 
 def _attempts(
@@ -244,12 +246,12 @@ def _attempts(
 def send_with_retries(
     call: Call[T], limits: RetryLimits, clock: Callable[[], float] = time.monotonic, chance: Callable[[], float] = random.random
 ) -> Generator[Step, StepResult, T]:
-    """Yield the steps of a call until it succeeds or fails for good, and return its result.
+    """Return a generator of the steps of a call, which ends when the call succeeds or fails for good, with its result.
 
     `Client` documents the pauses between attempts. The last step of a call that fails may be to clean up.
 
     Example:
-        >>> call = Call(ClientRequest("GET", "/livez", None, {}), lambda data: data["status"])
+        >>> call = Call(ClientRequest("GET", "/livez", None), lambda data: data["status"])
         >>> steps = send_with_retries(call, RetryLimits(timeout=10.0, retries=1, deadline=None), chance=lambda: 1.0)
         >>> next(steps).request.path
         '/livez'
@@ -264,6 +266,13 @@ def send_with_retries(
         alive
     """
     steps = _attempts(call, limits, clock, chance)
+    return steps if call.cleanup is None else _clean_up_after(steps, call.cleanup)
+
+
+def _clean_up_after(
+    steps: Generator[Step, StepResult, T], cleanup: Callable[[], Call[object]]
+) -> Generator[Step, StepResult, T]:
+    """Yield the steps of a call, and one more to clean up if the call fails although the service may have acted."""
     step_result: StepResult = None
     may_have_acted = False
     try:
@@ -276,6 +285,6 @@ def send_with_retries(
     except GeneratorExit:
         raise
     except BaseException:
-        if may_have_acted and call.cleanup is not None:
-            yield CleanUp(call.cleanup())
+        if may_have_acted:
+            yield CleanUp(cleanup())
         raise

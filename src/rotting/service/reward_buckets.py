@@ -8,9 +8,9 @@ them, each pair of neighbouring buckets becomes one.
 import math
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -33,7 +33,7 @@ _WORK, _REST = 0.0005, 0.0002  # seconds of reading, and of the break after it i
 _NULL = msgspec.Raw(b"null")
 
 
-class _CountedEvent(msgspec.Struct, gc=False):
+class CountedEvent(msgspec.Struct, gc=False):
     """The fields of an event that are counted; a note has none of them."""
 
     event: str = ""
@@ -46,8 +46,13 @@ class _CountedEvent(msgspec.Struct, gc=False):
     without: msgspec.Raw = _NULL
     missing: float | None = None
 
+    @property
+    def restricted(self) -> bool:
+        """Whether only some of the arms could be chosen."""
+        return self.arms != _NULL or self.without != _NULL
 
-_decode = msgspec.json.Decoder(_CountedEvent).decode
+
+_decode = msgspec.json.Decoder(CountedEvent).decode
 
 
 class Bucket:
@@ -58,14 +63,8 @@ class Bucket:
     def __init__(self) -> None:
         self.plays, self.lost = 0, 0
         self.rewards, self.mean, self.squares = 0, 0.0, 0.0  # number, mean, sum of squared differences from the mean
-        self.cells: dict[int, list[float]] = {}  # for each arm: decisions, rewards, and the sum of the rewards
-
-    def cell(self, arm: int) -> list[float]:
-        """Return the counts of an arm."""
-        found = self.cells.get(arm)
-        if found is None:
-            found = self.cells[arm] = [0, 0, 0.0]
-        return found
+        self.cells: defaultdict[int, list[float]] = defaultdict(lambda: [0, 0, 0.0])
+        """For each arm: decisions, rewards, and the sum of the rewards."""
 
     def add_reward(self, arm: int, reward: float) -> None:
         """Count a reward."""
@@ -73,7 +72,7 @@ class Bucket:
         before = reward - self.mean
         self.mean += before / self.rewards
         self.squares += before * (reward - self.mean)
-        cell = self.cell(arm)
+        cell = self.cells[arm]
         cell[1] += 1
         cell[2] += reward
 
@@ -87,7 +86,7 @@ class Bucket:
             self.mean += difference * other.rewards / number
             self.rewards = number
         for arm, theirs in other.cells.items():
-            mine = self.cell(arm)
+            mine = self.cells[arm]
             for k, value in enumerate(theirs):
                 mine[k] += value
 
@@ -108,16 +107,6 @@ class ArmTotals:
     def mean(self) -> float | None:
         """The mean reward."""
         return self.total / self.rewards if self.rewards else None
-
-
-class LoggedDecision(NamedTuple):
-    """The latest decision."""
-
-    arm: Hashable
-    round: int
-    propensity: float | None
-    restricted: bool
-    """Whether only some of the arms could be chosen."""
 
 
 class RewardBuckets:
@@ -142,7 +131,8 @@ class RewardBuckets:
         self.binary = True
         """Whether every reward is 0 or 1."""
         self.lock = threading.Lock()
-        self._last: _CountedEvent | None = None
+        self.last: CountedEvent | None = None
+        """The latest decision."""
         self._numbers: dict[Hashable, int] = {}  # positions of arms in `arms`
         self._pending: OrderedDict[Key, tuple[int, int]] = OrderedDict()  # arm and round of each decision without a reward
         self._cells = 0
@@ -151,14 +141,6 @@ class RewardBuckets:
     def waiting(self) -> int:
         """How many decisions have no reward yet."""
         return len(self._pending)
-
-    @property
-    def last(self) -> LoggedDecision | None:
-        """The latest decision."""
-        event = self._last
-        if event is None:
-            return None
-        return LoggedDecision(event.arm, event.round, event.propensity, event.arms != _NULL or event.without != _NULL)
 
     def totals(self, arm: Hashable) -> ArmTotals:
         """Return the counts of an arm."""
@@ -170,7 +152,7 @@ class RewardBuckets:
         event = _decode(content)
         kind = event.event
         if kind == "decided":
-            self._last = event
+            self.last = event
             self._pending[event.id] = self._add_decision(event.arm, event.round), event.round
         elif kind in {"rewarded", "expired"} and event.reward is not None:
             self._add_reward(*self._pending.pop(event.id), event.reward)
@@ -210,7 +192,7 @@ class RewardBuckets:
             self.buckets.append(Bucket())
         bucket = self._bucket(round)
         before = len(bucket.cells)
-        bucket.cell(number)[0] += 1
+        bucket.cells[number][0] += 1
         bucket.plays += 1
         self._cells += len(bucket.cells) - before
         self.arms[number].plays += 1

@@ -17,7 +17,7 @@ from rotting.service.tokens import TokenScope
 _NAMES = {"name": re.compile(m.NAME), "arm": re.compile(r"(?s).{1,200}\Z")}
 _RULES = {"name": "1 to 100 letters, digits or ._~-, and not . or ..", "arm": "1 to 200 characters"}
 _RESOLVED = {".", ".."}  # path segments that clients and proxies resolve before the request arrives
-PARAMETERS: dict[str, dict[str, Any]] = {
+PARAMETERS: dict[str, dict[str, object]] = {
     "name": {"description": "The name of a bandit.", "schema": {"type": "string", "pattern": m.NAME.replace(r"\Z", "$")}},
     "arm": {"description": "The name of an arm.", "schema": {"type": "string", "minLength": 1, "maxLength": 200}},
 }
@@ -87,8 +87,8 @@ class Route(NamedTuple):
     scope: TokenScope | None  # that a token needs; None if no token is needed
     body: Any = None  # the type of the request body; None if there must be none
     needs_body: bool = True  # whether the request must have a body
-    query: Any = None  # the type of the query; None if there must be none
-    response: Any = None  # the type of the response body, or its content type
+    query: object = None  # the type of the query; None if there must be none
+    response: object = None  # the type of the response body, or its content type
     statuses: tuple[int, ...] = (200,)  # of successful responses
     problems: tuple[str, ...] = ()  # kinds of problems, besides those that every route has
     writes: bool = False  # whether the response waits until changes are written
@@ -165,7 +165,7 @@ ROUTES: tuple[Route, ...] = (
         problems=("store-full", "store-failed"),
     ),
     Route("GET", "/metrics", "show_metrics", "Return metrics for Prometheus", "read", response="text/plain"),
-    Route("GET", "/openapi.json", "show_openapi", "Return the OpenAPI document", None, response=dict[str, Any]),
+    Route("GET", "/openapi.json", "show_openapi", "Return the OpenAPI document", None, response=dict),
 )  # fmt: skip
 
 

@@ -9,10 +9,11 @@ import os
 import signal
 import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidValueError
@@ -85,10 +86,10 @@ def _check_certificate(certificate: str, key: str) -> None:
 def compile_policies(application: Application) -> None:
     """Compile the policies of all bandits, so that no request waits for that, or have them compiled in the background."""
     for policy in {policy_from_json(description["policy"]) for description in application.host.descriptions.values()}:
-        with application.compiling.timing() as report:
-            bandit = Bandit(policy, arms=[0, 1], compile=application.host.compile)
-            bandit.warm_up()
-            report(bandit)
+        began = time.perf_counter()
+        bandit = Bandit(policy, arms=[0, 1], compile=application.host.compile)
+        bandit.warm_up()
+        application.compiling.report(bandit, time.perf_counter() - began)
 
 
 class _Server(uvicorn.Server):
@@ -194,7 +195,7 @@ class Service:
                 logging.getLogger("rotting.service").exception("the check of slow connections failed")
 
 
-def _loop_factory() -> Callable[[], Any] | None:
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     try:
         import uvloop  # noqa: PLC0415 - not on every system
     except ImportError:

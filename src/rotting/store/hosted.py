@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from rotting.live.bandit import Bandit
 from rotting.live.locks import Guard
@@ -10,6 +11,9 @@ from rotting.store.name_filter import NameFilter
 from rotting.store.protocol import Payload
 from rotting.store.restoring import Resumed
 from rotting.store.writers import Writer
+
+if TYPE_CHECKING:
+    from rotting.live.decisions import Decision
 
 _log = logging.getLogger("rotting.service")
 _NO_NOTES = NameFilter()
@@ -78,8 +82,8 @@ class Hosted:
         self.is_saving = False
         self.last_used = 0.0
         """When a request asked for the bandit last, on a monotonic clock."""
-        self.latest: Payload | None = None
-        """The latest decision since the bandit was loaded, as JSON-able data with its reason."""
+        self.latest: Decision | None = None
+        """The latest decision since the bandit was loaded."""
         self.unwritten_notes: dict[str, Payload] = {}
         """The notes that the store does not have yet, by name."""
         self._new_notes = NameFilter()  # the names of the notes that were added since the bandit was loaded
