@@ -231,6 +231,7 @@ def main(arguments: Sequence[str]) -> None:
     name, _, cls = options.names[0].partition(":")
     for written in write(name, cls or class_name(name), RANDOM if options.random else INDEX):
         sys.stdout.write(f"{written.relative_to(ROOT)}\n")
+    sys.stdout.write("Next: fill them in, and run `make check`. CONTRIBUTING.md describes each step.\n")
 
 
 if __name__ == "__main__":

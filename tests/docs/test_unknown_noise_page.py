@@ -38,9 +38,9 @@ def test_the_example_runs() -> None:
 def test_every_policy_that_estimates_has_its_rows() -> None:
     ours = [each for each in list_policies() if each.__module__.startswith("rotting.policies.")]
     takes_it = {each.__name__ for each in ours for one in each.parameters() if "'estimate'" in one.rule.text}
-    assert set(rows("coins")) == set(rows("rare")) == takes_it
+    assert set(rows("coins")) == set(rows("rare")) == takes_it, "a policy that estimates sigma is missing: run `make noise`"
     (sentence,) = re.findall(r"^(RAWUCB,[^.]*?) support `sigma", PAGE, re.MULTILINE)
-    assert set(re.findall(r"\w*[A-Z]\w*", sentence)) == takes_it
+    assert set(re.findall(r"\w*[A-Z]\w*", sentence)) == takes_it, f"name it in the sentence: {sentence}"
 
 
 def test_the_weight_of_the_pool_is_the_one_in_the_text() -> None:

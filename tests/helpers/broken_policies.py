@@ -56,6 +56,35 @@ def explain(p: Params, s: Any, t: int, arms: Ints, arm: int) -> Reason:
     return Reason(mean, mean, s.pulls[arm], 0.0)
 
 
+class Pooled(NamedTuple):
+    """What each arm paid, and all arms together."""
+
+    pulls: Ints  # [K]
+    total: Floats  # [K]
+    paid: Floats  # [1]
+
+
+def init_pooled(p: Params, n_arms: int, capacity: int) -> Pooled:
+    return Pooled(np.zeros(n_arms, np.int64), np.zeros(n_arms), np.zeros(1))
+
+
+def update_pooled(p: Params, s: Pooled, t: int, arm: int, reward: float) -> None:
+    update(p, s, t, arm, reward)
+    s.paid[0] += reward
+
+
+def explain_pooled(p: Params, s: Pooled, t: int, arms: Ints, arm: int) -> Reason:
+    """Return a width that depends on the rewards of all arms."""
+    value, mean, window, _ = explain(p, s, t, arms, arm)
+    return Reason(value, mean, window, abs(s.paid[0]) / t)
+
+
+def explain_by_rows(p: Params, s: Sums, t: int, arms: Ints, arm: int) -> Reason:
+    """Return a width that depends on the number of rows, those of removed arms included."""
+    value, mean, window, _ = explain(p, s, t, arms, arm)
+    return Reason(value, mean, window, float(s.pulls.size))
+
+
 # --- A sound policy that needs `forget`: the same for the rewards of the last rounds, which are in one log --------------------
 
 _TAU = 25
@@ -474,6 +503,10 @@ BROKEN = {
     make_policy(
         "forgets-rewards-alone", init_window, choose_window, update_window, explain_window, forget=forget_rewards_alone
     ): _USED_AGAIN,
+    make_policy("pools-rewards", init_pooled, choose, update_pooled, explain_pooled): (
+        "nothing of a removed arm may change the others"
+    ),
+    make_policy("counts-rows", init, choose, update, explain_by_rows): "slots without an arm must not count",
     make_policy("forgets-the-next", init, choose, update, explain, forget=forget_the_next): _UNUSED,
     make_policy("forgets-the-next-in-silence", init, choose, update, forget=forget_the_next): _UNUSED,
     make_policy("forgets-the-one-before", init, choose, update, explain, forget=forget_the_one_before): _UNUSED,

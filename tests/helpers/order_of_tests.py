@@ -22,6 +22,7 @@ SLOW_INTERPRETED = frozenset({"rawklucb", "thompsonsampling", "discountedts", "s
 """Policies that take ten times as long as others without the compiler, and the folders of tests where that shows."""
 COMMON = (
     "tests/policies/test_equality.py",
+    "tests/policies/test_estimated_sigma.py",
     "tests/live/test_checks.py",
     "tests/test_policy.py",
     "tests/kernels/test_elementary.py",

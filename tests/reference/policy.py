@@ -15,7 +15,8 @@ Written from the papers' text, independently of ``rotting.policies`` and ``rotti
   its restart or in its window) is played at once, the lowest first, before any coin or schedule, and
   uses no draw. (Not for the exponential weights and Uniform, which have no first pulls.)
 - ``K`` in a formula is ``n_arms``, and a sum over arms is over all of them, also while ``arms`` leaves
-  some out; probabilities are spread over the available arms only.
+  some out (RAW-UCB++ and EFF-RAW-UCB++: the number of available arms); probabilities are spread over
+  the available arms only.
 - Rewards that a publication wants in [0, 1] are mapped there, one by one, by ``(reward - low) / (high -
   low)``, cut to [0, 1].
 """

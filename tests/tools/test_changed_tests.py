@@ -48,14 +48,14 @@ def test_the_common_tests_are_those_of_the_policies_that_are_named() -> None:
         "--collect-only",
         "-p",
         "no:cacheprovider",
-        "--policies=exp3_s",
+        "--policies=sw_ucb",
         *COMMON,
     ]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     found = [line for line in done.stdout.splitlines() if "::" in line]
     assert {line.partition("::")[0] for line in found} == {*COMMON}
-    assert {share(line) for line in found} == {"exp3s"}
+    assert {share(line) for line in found} == {"swucb"}
 
 
 def test_a_changed_test_comes_first_and_once() -> None:
