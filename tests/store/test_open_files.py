@@ -280,6 +280,20 @@ def test_a_writer_without_its_files_appends_no_more(
     store.close()
 
 
+def test_a_log_that_was_truncated_before_an_append_is_noticed_by_the_next_check(path: Path) -> None:
+    """The append makes the file as long as it was, with zeros where the events were."""
+    store = SQLiteStore(path)
+    store.append(numbered_events(91, 91))
+    truncate_wal(path)
+    store.append(numbered_events(92, 92))
+    for _ in range(2):
+        with pytest.raises(StoreDamagedError, match="its -wal file was truncated while it was open"):
+            store.check_file()
+    with pytest.raises(StoreDamagedError, match="its -wal file was truncated while it was open"):
+        store.append(numbered_events(93, 93))
+    store.close()
+
+
 def test_what_goes_into_a_deleted_file_is_never_acknowledged(path: Path) -> None:
     with SQLiteStore(path, durability="disk") as store:
         store.append(numbered_events(91, 91))

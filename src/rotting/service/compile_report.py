@@ -32,4 +32,4 @@ class CompileReport:
         self._known.add(name)
         how = f"compiled {name} in {seconds:.2f} s"
         with suppress(OSError):  # standard error was closed
-            self._say(how if bandit.is_compiled else f"{name} decides interpreted until it is compiled")
+            self._say(how if bandit.is_compiled else f"{name} decides interpreted")

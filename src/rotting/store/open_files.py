@@ -25,6 +25,7 @@ LOCKS_INODES = sys.platform == "linux"
 """Whether the writer also locks the inode, so that a hard link does not let in a second writer. On other systems `flock` may
 conflict with the locks of SQLite."""
 
+_WAL_MAGIC = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")  # the first bytes of every WAL of SQLite
 _SUFFIXES = ("", "-wal", "-shm")  # of the files of an open database; a writer that lost one of them must stop
 
 
@@ -140,12 +141,19 @@ class OpenFile:
                     raise self._changed(suffix, "replaced")
                 if now.size < before.size and suffix != "-shm" and not (suffix and self._may_shrink):
                     raise self._changed(suffix, "truncated")
+                if suffix == "-wal" and now.size > 0 and not self._may_shrink and not self._has_wal_header():
+                    raise self._changed(suffix, "truncated")
                 self._files[suffix] = now
             if self._key is not None:
                 offset, page = self._page
                 if os.pread(_descriptors[self._key].handles[0], len(page), offset) != page:
                     raise self._changed("", "replaced")
             return self._files["-wal"].size if "-wal" in self._files else 0
+
+    def _has_wal_header(self) -> bool:
+        """Return whether the WAL still begins as it must: where it was cut off, the next write leaves zeros before itself."""
+        with open(f"{self._path}-wal", "rb") as wal:  # noqa: PTH123 - SQLite holds no locks on this file
+            return wal.read(len(_WAL_MAGIC[0])) in _WAL_MAGIC
 
     @property
     def is_in_place(self) -> bool:
