@@ -1,4 +1,7 @@
-"""A program that appends to a store, and says what is durable: `python -m tests.helpers.appender FILE [DURABILITY]`."""
+"""A program that appends to a store: `python -m tests.helpers.appender FILE [DURABILITY]`.
+
+After each append, it prints the number of the last event.
+"""
 
 import random
 import sys

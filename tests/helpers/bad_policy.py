@@ -21,7 +21,7 @@ def bad_init(p: Params, n_arms: int, capacity: int) -> BadState:
 
 
 def bad_index(p: Params, s: BadState, t: int, i: int) -> Reason:
-    """Look at the next arm, which the last one has not."""
+    """Read the entry of the next arm: outside the array for the last arm."""
     return Reason(s.last[i + 1], 0.0, 1, 0.0)
 
 

@@ -72,7 +72,7 @@ EXCUSED = {
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a page: the page's file, or the public name whose docstring it is of."""
+    """A block of code; `page` is the file that holds it, or the public name whose docstring does."""
 
     page: str
     language: str
@@ -127,13 +127,13 @@ def blocks(page: str) -> tuple[Block, ...]:
 
 
 def block(page: str, start: str) -> str:
-    """Return the text of the block of a page that begins so."""
+    """Return the text of the only block of a page that begins with `start`."""
     (found,) = (each.text for each in blocks(page) if each.text.startswith(start))
     return found
 
 
 def pages() -> list[str]:
-    """Return the files that the site, and the front page of the repository, are made of."""
+    """Return the source files of the site, and of the repository's front page."""
     docs = [path for path in make_site.DOCS.rglob("*") if path.suffix in {".md", ".rst"} and "_templates" not in path.parts]
     run = [path for each in make_site.SECTIONS for path in (make_site.DOCS / "pages" / each).glob("*.py")]
     shared = [ROOT / name for name in ("README.md", *make_site.SHARED)]
@@ -141,5 +141,5 @@ def pages() -> list[str]:
 
 
 def skipped(text: str) -> bool:
-    """Return whether any example of a doctest is left out."""
+    """Return whether a doctest has an example marked `+SKIP`."""
     return any(each.options.get(doctest.SKIP) for each in doctest.DocTestParser().get_examples(text))

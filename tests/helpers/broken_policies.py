@@ -24,7 +24,7 @@ def make_policy(name: str, *functions: Callable[..., Any], **more: Any) -> Polic
 
 
 class Sums(NamedTuple):
-    """What each arm paid."""
+    """The number of pulls and the sum of rewards of each arm."""
 
     pulls: Ints  # [K]
     total: Floats  # [K]
@@ -146,25 +146,25 @@ def forget_window(p: Params, s: Window, arm: int) -> None:
 
 
 def forget_rewards_alone(p: Params, s: Window, arm: int) -> None:
-    """Leave the number of the pulls."""
+    """Forget the rewards of the arm, but not the number of its pulls."""
     for e in range(s.marks[1]):
         if s.arms[e] == arm:
             s.rewards[e] = 0.0
 
 
 def forget_the_next(p: Params, s: Sums, arm: int) -> None:
-    """Forget the next arm, too."""
+    """Also forget the arm after this one."""
     other = (arm + 1) % s.pulls.size
     s.pulls[other], s.total[other] = 0, 0.0
 
 
 def forget_the_one_before(p: Params, s: Sums, arm: int) -> None:
-    """Forget the arm before it, too."""
+    """Also forget the arm before this one."""
     s.pulls[arm - 1], s.total[arm - 1] = 0, 0.0
 
 
 def forget_all(p: Params, s: Window, arm: int) -> None:
-    """Strike out the rewards of all arms, whose sums stay."""
+    """Mark the log entries of all arms as forgotten, but keep the sums."""
     s.arms[:] = -1
 
 
@@ -195,14 +195,14 @@ def forget_but_the_last(p: Params, s: Window, arm: int) -> None:
 
 
 def forget_but_the_newest(p: Params, s: Window, arm: int) -> None:
-    """Leave the newest entry of the log."""
+    """Forget all entries of the arm except the newest entry of the log."""
     for e in range(s.marks[0], s.marks[1] - 1):
         if s.arms[e] == arm:
             s.arms[e] = -1
 
 
 def forget_but_the_oldest(p: Params, s: Window, arm: int) -> None:
-    """Leave the oldest entry of the window."""
+    """Forget all entries of the arm except the oldest entry of the window."""
     for e in range(s.marks[0] + 1, s.marks[1]):
         if s.arms[e] == arm:
             s.arms[e] = -1
@@ -216,7 +216,7 @@ def _weight(s: Any, i: int) -> float:
 
 
 def draw(p: Params, s: Any, t: int, key: int, arms: Ints) -> int:
-    """Draw in proportion to what each arm paid."""
+    """Draw an arm in proportion to its weight: 0.5 plus the size of its sum of rewards."""
     total = 0.0
     for i in arms:
         total += _weight(s, i)
@@ -247,7 +247,7 @@ def chances_window(p: Params, s: Window, t: int, arms: Ints, out: Floats) -> Non
 
 
 def chances_off(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
-    """Tell the first arm's probability 0.1 too large, at the cost of the last."""
+    """Report a probability of the first arm that is 0.1 too large, and one of the last arm that is 0.1 too small."""
     chances(p, s, t, arms, out)
     moved = min(0.1, out[-1])
     out[0] += moved
@@ -255,12 +255,12 @@ def chances_off(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
 
 
 def chances_at_the_start(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
-    """Tell those of a state without rewards."""
+    """Report the probabilities of a state without rewards."""
     out[:] = 1.0 / arms.size
 
 
 def chances_in_the_end(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
-    """Tell the first arm's as 1 until each was pulled twice."""
+    """Report probability 1 for the first arm until each arm was pulled twice."""
     if s.pulls.min() >= 2:
         chances(p, s, t, arms, out)
     else:
@@ -269,7 +269,7 @@ def chances_in_the_end(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> N
 
 
 def chances_of_all(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
-    """Count the arms that are not available, too."""
+    """Divide by the weights of all arms, also of those that are not available."""
     weight_of_all = 0.0
     for i in range(s.total.size):
         weight_of_all += _weight(s, i)
@@ -278,14 +278,14 @@ def chances_of_all(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
 
 
 def chances_below_zero(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
-    """Make the sum right by a number that is not a probability."""
+    """Report numbers that sum to 1, but one is negative and one exceeds 1."""
     chances(p, s, t, arms, out)
     out[0] += 1.0
     out[-1] -= 1.0
 
 
 def _move(out: Floats) -> None:
-    """Tell the first arm's probability 0.3 too large, at the cost of the last."""
+    """Move a probability of 0.3, or less if there is less, from the last arm to the first."""
     moved = min(0.3, out[-1])
     out[0] += moved
     out[-1] -= moved
@@ -316,7 +316,7 @@ def chances_off_among_two(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -
 
 
 def chances_off_alone(p: Params, s: Sums, t: int, arms: Ints, out: Floats) -> None:
-    """Tell a single available arm's probability as 0.5."""
+    """Report probability 0.5 if only one arm is available."""
     chances(p, s, t, arms, out)
     if arms.size == 1:
         out[0] = 0.5
@@ -352,7 +352,7 @@ def draw_unweighted(p: Params, s: Weighted, t: int, key: int, arms: Ints) -> int
 
 
 def draw_in_the_first_rounds(p: Params, s: Sums, t: int, key: int, arms: Ints) -> int:
-    """Draw in secret, after each arm was pulled once and for a few rounds."""
+    """Draw in rounds 4 to 39, although the policy does not declare that it draws."""
     k = int(uniform(key, t, 0) * arms.size)
     return int(arms[k]) if 3 < t < 40 else choose(p, s, t, key, arms)
 
@@ -386,19 +386,19 @@ def count_outside(p: Params, s: Sums, t: int, arm: int, reward: float) -> None:
 
 
 def count_in_a_default(p: Params, s: Sums, t: int, arm: int, reward: float, memo: Any = np.zeros(1)) -> None:  # noqa: B008
-    """Write into an array that is a default."""
+    """Write into an array that is the default of an argument."""
     update(p, s, t, arm, reward)
     memo[0] += 1.0
 
 
 def explain_negated(p: Params, s: Sums, t: int, arms: Ints, arm: int) -> Reason:
-    """Tell an index of which the smallest is chosen."""
+    """Report the negative of the index, so that the arm with the smallest one is chosen."""
     value, mean, window, width = explain(p, s, t, arms, arm)
     return Reason(-value, mean, window, width)
 
 
 class Tuned(NamedTuple):
-    """Sums, and a number."""
+    """Sums, and the capacity, on which a state must not depend."""
 
     pulls: Ints  # [K]
     total: Floats  # [K]
@@ -439,12 +439,12 @@ def choose_and_note(p: Params, s: Noted, t: int, key: int, arms: Ints) -> int:
 
 
 def credit_the_last_choice(p: Params, s: Noted, t: int, arm: int, reward: float) -> None:
-    """Give the reward to the arm that was chosen last, whatever arm it is of."""
+    """Give the reward to the arm that was chosen last, even if another arm earned it."""
     update(p, s, t, int(s.chosen[0]), reward)
 
 
 def explain_and_count(p: Params, s: Sums, t: int, arms: Ints, arm: int) -> Reason:
-    """Count a pull for each question."""
+    """Count a pull whenever `explain` is called."""
     s.pulls[arm] += 1
     return explain(p, s, t, arms, arm)
 
@@ -484,7 +484,7 @@ SOUND = [
     ),
     make_policy("weighted", init_weighted, draw_weighted, update, propensities=chances, randomised=True, first_pulls=False),
 ]
-"""What the others are made of: each keeps every rule."""
+"""Policies that keep every rule; the broken ones are made from their functions."""
 
 _USED_AGAIN = "an arm in the slot of a removed one must be as new"
 _UNUSED = "to forget an arm that was never pulled must change nothing"
@@ -560,4 +560,4 @@ BROKEN = {
     make_policy("overwrites-arms", init, overwrite_arms, update): "choose and explain must leave `arms` as they are",
     make_policy("chooses-zero", init, choose_zero_on_a_tie, update): "an arm that is not available must not be chosen",
 }
-"""Each broken policy with the rule that it breaks, or the end of what is said of it."""
+"""The broken policies, each with the rule that it breaks or another part of the error message."""

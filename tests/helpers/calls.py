@@ -14,7 +14,7 @@ create, bandits = partial(ServiceMethods.create, _METHODS), partial(ServiceMetho
 
 
 class _RecordedError(Exception):
-    """Ends a method when its call is known."""
+    """Raised to leave a method once its call is recorded."""
 
 
 def call_of(use: Callable[[RemoteBandit], object], name: str = "songs") -> Call[Any]:

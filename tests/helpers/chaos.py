@@ -29,7 +29,7 @@ def wait_for(condition: Callable[[], bool], what: str, seconds: float = PATIENCE
 
 
 class ServiceProcess:
-    """A running `rotting serve`, which is killed in the end.
+    """A running `rotting serve`, which is killed when the context ends.
 
     Args:
         path: the store.
@@ -67,7 +67,7 @@ class ServiceProcess:
 
     @property
     def has_saved(self) -> bool:
-        """Whether the service has claimed that everything is saved."""
+        """Whether the service has printed that everything is saved."""
         return any(line.startswith("saved ") for line in self.output.splitlines())
 
     @property
@@ -118,7 +118,7 @@ class ServiceProcess:
         return self.process.wait(PATIENCE)
 
     def stop(self) -> None:
-        """End the process in order; fail if it cannot."""
+        """Terminate the process and wait for it; fail unless its exit code is 0."""
         self.terminate()
         code = self.wait()
         assert code == 0, f"exit code {code}: {self.output}"
@@ -143,7 +143,7 @@ class Load:
         self.stop()
 
     def stop(self) -> None:
-        """Kill the clients: what they have journaled is acknowledged."""
+        """Kill the clients. Their journals hold the calls that were acknowledged."""
         for process in self._processes:
             process.kill()
         for process in self._processes:
@@ -151,7 +151,7 @@ class Load:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Let the clients send nothing meanwhile."""
+        """Suspend the clients, so that they send nothing inside this context."""
         for process in self._processes:
             process.send_signal(signal.SIGSTOP)
         time.sleep(0.3)  # until their requests are done
@@ -172,13 +172,13 @@ class Load:
         return sum(journal.stat().st_size for journal in self._journals if journal.exists())
 
     def wait_for_calls(self, count: int) -> None:
-        """Wait until about so many more calls are recorded."""
+        """Wait until about `count` more calls are recorded."""
         goal = self.size + 150 * count  # bytes of a line, on average
         wait_for(lambda: self.size >= goal, f"{count} more calls")
         assert all(process.poll() is None for process in self._processes), "a client ended by itself"
 
     def wait_for_acknowledged(self, count: int) -> None:
-        """Wait until so many calls in all are acknowledged; fail at a response that nobody expects."""
+        """Wait until `count` calls in all are acknowledged; fail if there is an unexpected response."""
 
         def is_reached() -> bool:
             calls = self.calls
@@ -194,7 +194,7 @@ class Load:
 
 
 def set_disk(settings: Path, longest: float, once: float | None = None) -> None:
-    """Change how long syncs take; the next one takes `once` seconds more."""
+    """Let each sync take up to `longest` seconds, and the next one `once` seconds more."""
     content = {"longest": longest} if once is None else {"longest": longest, "once": once}
     partial = settings.with_suffix(".new")
     partial.write_text(json.dumps(content))

@@ -1,4 +1,4 @@
-"""Compares the journals of clients with the store that is found afterwards: every acknowledged call is there, once."""
+"""Compares the journals of clients with the store: every acknowledged call must be in it exactly once."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def acknowledged(calls: Iterable[Call]) -> list[Call]:
 
 
 class Log:
-    """What a store has, by kind of event."""
+    """The events of a store, by kind."""
 
     def __init__(self, path: Path) -> None:
         with SQLiteStore(path, readonly=True) as store:
@@ -79,7 +79,7 @@ def problems(log: Log, calls: list[Call]) -> Iterator[str]:
 
 
 def _missing(log: Log, call: Call) -> Iterator[str]:
-    """Yield in what way an acknowledged call is missing from the log."""
+    """Yield a sentence for each part of an acknowledged call that is missing from the log."""
     kind, bandit = call["call"], call["bandit"]
     if kind == "unexpected":
         yield f"unexpected response: {call}"
@@ -100,7 +100,7 @@ def _missing(log: Log, call: Call) -> Iterator[str]:
 
 
 def _missing_end(log: Log, call: Call) -> Iterator[str]:
-    """Yield in what way the acknowledged end of a decision is missing from the log."""
+    """Yield a sentence if the acknowledged end of a decision is missing from the log."""
     key, outcome = call["id"], call["outcome"]
     event, value = {
         "reward": ("rewarded", call.get("value")),
@@ -114,7 +114,7 @@ def _missing_end(log: Log, call: Call) -> Iterator[str]:
 
 
 def _changed_keys(calls: list[Call]) -> Iterator[str]:
-    """Yield the idempotency keys that gave different decisions."""
+    """Yield a sentence for each response that differs from the first one to its idempotency key."""
     responses: dict[tuple[str, str], Any] = {}
     for call in calls:
         if call["call"] == "decide" and call["key"] is not None:
@@ -124,7 +124,7 @@ def _changed_keys(calls: list[Call]) -> Iterator[str]:
 
 
 def _too_few_expired(log: Log, calls: list[Call]) -> Iterator[str]:
-    """Yield the bandits of which more decisions were reported as expired than the log has."""
+    """Yield a sentence for each bandit whose log has fewer expired decisions than were reported."""
     reported: Counter[str] = Counter()
     for call in calls:
         if call["call"] == "expire_old":
@@ -135,7 +135,7 @@ def _too_few_expired(log: Log, calls: list[Call]) -> Iterator[str]:
 
 
 def verify(path: Path) -> tuple[int, str]:
-    """Return the exit code of `rotting log PATH --verify` and all that it says."""
+    """Return the exit code of `rotting log PATH --verify` and its output."""
     command = [sys.executable, "-m", "rotting", "log", str(path), "--verify"]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     found = subprocess.run(command, capture_output=True, text=True, timeout=1_200, check=False, env=environment)
@@ -143,7 +143,7 @@ def verify(path: Path) -> tuple[int, str]:
 
 
 def check(path: Path, calls: list[Call]) -> None:
-    """Fail unless the store is sound and every acknowledged call is found in it once."""
+    """Fail unless the store is intact and has every acknowledged call exactly once."""
     code, output = verify(path)
     assert code == 0, output
     found = list(problems(Log(path), calls))
@@ -151,7 +151,7 @@ def check(path: Path, calls: list[Call]) -> None:
 
 
 def check_or_refused(path: Path, calls: list[Call]) -> bool:
-    """Fail if acknowledged calls are missing and nothing says so; return whether the store is refused as damaged."""
+    """Return whether the store is refused as damaged; if it is not, fail unless it has every acknowledged call."""
     code, output = verify(path)
     if code != 0:
         assert "rotting: error: " in output, f"the store is refused without a reason: {output}"

@@ -14,7 +14,7 @@ def _beside(path: Path, suffix: str) -> Path:
 
 
 def _all_files(path: Path) -> list[Path]:
-    """Return all files in the folder of a store: it holds nothing else."""
+    """Return all files in the folder of a store, which has no others."""
     return sorted(path.parent.iterdir())
 
 
@@ -101,7 +101,7 @@ LOSSES = {
     "folder renamed": Loss(_move_folder, _put_back_folder),
     "folder replaced by an empty one": Loss(_empty_folder, _put_back_folder),
 }
-"""By what happens. "replaced by an older backup" expects `backup.rot` among what is put aside."""
+"""Losses by description. "replaced by an older backup" needs a file `backup.rot` in the folder `aside`."""
 
 
 def _halve(path: Path) -> None:
@@ -115,9 +115,9 @@ def _flip_a_byte(path: Path) -> None:
 
 
 WAL_DAMAGES: dict[str, Callable[[Path], None]] = {"removed": Path.unlink, "truncated": _halve, "one bit flipped": _flip_a_byte}
-"""What can happen to a WAL after its process was killed. SQLite takes each for a WAL that ends earlier."""
+"""Damages to the WAL of a killed process, by description. SQLite reads each as a WAL that ends earlier."""
 
 
 def content(path: Path) -> bytes | None:
-    """Return what is in a file; None if there is no file."""
+    """Return the content of a file; None if it does not exist."""
     return path.read_bytes() if path.exists() else None

@@ -1,8 +1,8 @@
 """A client process that calls a service at random: `python -m tests.helpers.chaos_load PORT JOURNAL SEED WORKER BANDIT...`.
 
 Every acknowledged call becomes one line of JSON in the journal, written with a single `write` after the response arrived, so
-the process can be killed at any time. Replies that get lost are retried, with the same idempotency key where there is one.
-The process ends with its parent.
+the process can be killed at any time. A request without a response is retried, with the same idempotency key if it
+has one. The process ends with its parent.
 """
 
 import http.client
@@ -23,7 +23,7 @@ _BUSY = {429, 503, 507}  # the service may refuse any call for now
 
 
 class _LostResponseError(Exception):
-    """There is no response: the connection was refused or broke, or the reply is late."""
+    """No response arrived: the connection was refused or lost, or the request timed out."""
 
 
 class Response(NamedTuple):
@@ -102,7 +102,7 @@ class Worker:
         self._record("decide", bandit, key=body.get("idempotency_key"), decisions=made)
 
     def _take(self) -> tuple[str, list[str]]:
-        """Return a bandit and a few of its open decisions, which are open no more."""
+        """Return a bandit and a few of its open decisions, after removing them from `_open`."""
         bandit = self._random.choice(self._bandits)
         ids = [key for name, key in self._open if name == bandit]
         taken = self._random.sample(ids, min(len(ids), self._random.randint(1, 4)))

@@ -38,7 +38,7 @@ class SlowDisk(apsw.VFS):
         return _SlowFile(self, name, flags)
 
     def wait(self) -> None:
-        """Sleep as long as a sync shall take."""
+        """Sleep for the duration of a sync."""
         with suppress(FileNotFoundError, ValueError):  # ValueError: the test is writing the file right now
             settings = json.loads(self._settings.read_text())
             once = settings.pop("once", None)

@@ -1,4 +1,4 @@
-"""Claims that are measured and wanted to lie in an interval."""
+"""Claims for tests: an estimate, and the interval in which it should lie."""
 
 import math
 

@@ -1,11 +1,11 @@
-"""A clock that tests turn by hand."""
+"""A clock that tests set by hand."""
 
 from dataclasses import dataclass
 
 
 @dataclass
 class HandClock:
-    """Tells the time that it was set to."""
+    """Returns the time that it was set to."""
 
     now: float = 0.0
 

@@ -16,7 +16,7 @@ import rotting
 
 
 def play(seconds, until=lambda: False):
-    '''Play an interpreted bandit and one that changes over; return whether it has.'''
+    '''Play an interpreted bandit, and one that changes to machine code; return whether it has changed.'''
     bandits = [rotting.Bandit(rotting.Uniform(), arms=[1, 2, 3], seed=5, compile=mode) for mode in ("auto", "never")]
     end = time.monotonic() + seconds
     while not bandits[0].is_compiled and not until() and time.monotonic() < end:
@@ -32,7 +32,7 @@ def play(seconds, until=lambda: False):
 
 
 def environment(cache: Path) -> dict[str, str]:
-    """Return the environment of a program whose cache is this folder, without what the suite says about compiling."""
+    """Return the environment of a program that compiles as by default, with this folder as its cache."""
     kept = {name: value for name, value in os.environ.items() if name != "ROTTING_COMPILE"}
     return kept | {"NUMBA_CACHE_DIR": str(cache)}
 
@@ -45,7 +45,7 @@ def run(program: str | Path, cache: Path, *arguments: object) -> None:
 
 
 def claimants(cache: Path) -> list[int]:
-    """Return the processes that are compiling into a cache."""
+    """Return the ids of the processes that are compiling into a cache."""
     found = []
     for claim in cache.rglob("*.claim"):
         try:

@@ -1,4 +1,4 @@
-"""Data files in small, and whether the real ones are here."""
+"""Small data files for tests, and a mark for tests that need the real ones."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def requires_data_file(source: files.Source) -> pytest.MarkDecorator:
 
 
 def capacity_text() -> str:
-    """Four batteries, each falling by 0.1 at every discharge from its own level."""
+    """Return the CSV file of four batteries whose capacities start at `LEVELS` and fall by 0.1 per discharge."""
     rows = [(name, n, f"{level - 0.1 * (n - 1):.1f}") for name, level in LEVELS.items() for n in range(1, 6)]
     return "battery,discharge_no,capacity_ah\n" + "".join("{},{},{}\n".format(*row) for row in rows)
 

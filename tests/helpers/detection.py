@@ -45,7 +45,7 @@ BOUNDED: list[Policy] = [
 
 
 def tables(policy: Policy, n_arms: int, horizon: int) -> dict[str, Floats]:
-    """Rewards with jumps, ties and offsets, in [0, 1] where the policy wants that."""
+    """Return rewards with jumps, ties and offsets; they are in [0, 1] if the policy requires that."""
     rng = np.random.default_rng(3)
     late = np.arange(horizon) >= np.linspace(horizon / 5, horizon / 2, n_arms)[:, None]
     coins = (rng.random((n_arms, horizon)) < np.where(late, 0.1, 0.9)).astype(float)
@@ -65,7 +65,7 @@ def tables(policy: Policy, n_arms: int, horizon: int) -> dict[str, Floats]:
 
 
 def samples_of(state: Any) -> Ints:
-    """The number of samples of each arm since its restart."""
+    """Return the number of samples of each arm since its last restart."""
     if hasattr(state, "upper"):
         return np.array([pulls(state.upper, i) for i in range(state.restart.size)])
     found: Ints = (state.history if hasattr(state, "history") else state).pulls
@@ -73,7 +73,7 @@ def samples_of(state: Any) -> Ints:
 
 
 def restarts(policy: Policy, table: Floats, horizon: int) -> int:
-    """How often an arm that was just pulled has no samples."""
+    """Return how often a pull restarts its arm: the arm then has no samples."""
     player = Player(policy, len(table), horizon)
     paid, found = [0] * len(table), 0
     for t in range(1, horizon + 1):
@@ -89,7 +89,7 @@ def dyadic(seed: int, shape: tuple[int, ...]) -> Floats:
 
 
 def alarms(policy: Policy, samples: Floats) -> list[int]:
-    """Sample numbers at which a single arm restarts."""
+    """Return the numbers of the samples at which a single arm restarts."""
     player = Player(policy, 1, len(samples))
     found = []
     for t, x in enumerate(samples, 1):

@@ -1,6 +1,6 @@
-"""A disk that fails as disks do: what was not synchronised is lost with the power, a synchronisation fails, it is full.
+"""A disk that fails as real ones do: a power cut loses what was not synced, a sync fails, or the disk is full.
 
-SQLite reads and writes by way of it; what other programs would see is in the real files.
+SQLite reads and writes through it. The real files contain what other programs would see.
 """
 
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ import apsw
 
 
 class Disk(apsw.VFS):
-    """Stands between SQLite and the files, as long as it is there.
+    """Stands between SQLite and the files until it is unregistered.
 
-    A file that is opened for the first time counts as synchronised. When a synchronisation fails, what it should have brought
-    to the disk is never brought there, as the operating system takes it for written: it is readable until the power is cut.
+    A file that is opened for the first time counts as synced. Data whose sync fails never reaches the disk, since the operating
+    system then takes it for written: it can be read until the power is cut.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Disk(apsw.VFS):
         self.under_way.pop(filename, None)
 
     def after_power_cut(self, folder: Path) -> None:
-        """Write into a folder what a computer would find when it starts again."""
+        """Write the files as they would be after a power cut into a folder."""
         for name, content in self.on_disk.items():
             (folder / Path(name).name).write_bytes(content)
 
@@ -91,7 +91,7 @@ class _File(apsw.VFSFile):
 
 @contextmanager
 def failing_disk() -> Iterator[Disk]:
-    """Let SQLite write by way of a `Disk`."""
+    """Let SQLite read and write through a `Disk`."""
     disk = Disk()
     try:
         yield disk

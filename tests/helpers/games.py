@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 def examples() -> list[Policy]:
-    """Every policy of the library with its defaults; a parameter that has none is a horizon."""
+    """Return every policy of the library with its defaults; a parameter without a default is a horizon, and gets 1,000."""
     classes = [each for each in list_policies() if each.__module__.startswith("rotting.policies")]
     return [each(**{every.name: 1_000 for every in each.parameters() if every.required}) for each in classes]
 
@@ -50,17 +50,17 @@ KINDS = {"ad-switch", "eff-raw-ucb", "exp3", "fewa", "raw-ucb", "thompson-sampli
 
 
 def learners() -> list[Policy]:
-    """Every policy that can decide live; of each kind one if they are compiled, for what depends on the bandit alone."""
+    """Return every policy that can decide live, or one of each kind if tests are compiled: for tests of the bandit itself."""
     return [each for each in examples() if not each.sees_means and (INTERPRETED or each.name in KINDS)]
 
 
 def in_order(policies: Sequence[Policy]) -> list[Policy]:
-    """Those whose rewards are learned in the order of the decisions: all but Exp3 and others that draw at once."""
+    """Return the policies whose rewards are learned in the order of the decisions: not Exp3 and its relatives."""
     return [each for each in policies if each.first_pulls or each.kernel.explain is not None]
 
 
 def taking_priors(policies: Sequence[Policy]) -> list[Policy]:
-    """Those to which a bandit may add an arm with a prior, once for each word of their parameter `kind`."""
+    """Return the policies that accept an arm with a prior, once for each value of their parameter `kind`."""
     found: list[Policy] = []
     for each in policies:
         if not each.sees_means and "propensity" not in states.new_state(each, 1, 1)._fields:
@@ -74,23 +74,23 @@ POSTERIORS = {"thompson-sampling", "discounted-ts", "sliding-window-ts"}
 
 
 def some(policies: Sequence[T], number: int = 2) -> Sequence[T]:
-    """All of them, or the first where they are compiled: seconds each, for what does not depend on the compiler.
+    """Return all policies, or only the first `number` if tests are compiled, since each takes seconds to compile.
 
-    That each can be compiled is seen where its games are compared with those of its reference. `ROTTING_STRESS=1` compiles all.
+    For tests that do not depend on the compiler: games against references compile every policy. `ROTTING_STRESS=1` returns all.
     """
     return policies if INTERPRETED or STRESS else policies[:number]
 
 
 def affordable(policy: Policy, rounds: int) -> int:
-    """So many rounds, or a quarter where each takes a tenth of a second: Thompson's propensities, exact and not compiled.
+    """Return `rounds`, or a quarter of them for Thompson policies that are interpreted, whose exact propensities are slow.
 
-    `ROTTING_STRESS=1` plays them all.
+    `ROTTING_STRESS=1` plays all rounds.
     """
     return rounds // 4 if INTERPRETED and not STRESS and policy.name in POSTERIORS else rounds
 
 
 def reference(policy: Policy, n_arms: int) -> Reference:
-    """The slow, obvious version of a policy, with the random numbers of `play`."""
+    """Return the reference implementation of a policy, with the random numbers of `play`."""
     return reference_of(policy, n_arms, lambda t, draw: uniform(KEY, t, draw))
 
 
@@ -119,14 +119,14 @@ def play_naive(
 
 
 def compiled_kernels(policy: Policy) -> tuple[Callable[..., int], Callable[..., None]]:
-    """`choose` and `update` for calls by the thousand."""
+    """Return `choose` and `update`, compiled unless tests are interpreted, for thousands of calls."""
     kernel, state = policy.kernel, states.new_state(policy, 1, 1)
     choose = compiled_for(EntryPoint(kernel.choose, policy, (policy.params, state, 1, KEY, np.arange(1))))
     return choose, compiled_for(EntryPoint(kernel.update, policy, (policy.params, state, 1, 0, 0.0)))
 
 
 class Player:
-    """A policy at play: its kernels, and its state, which gets more room when an update finds none."""
+    """A policy that plays: its `choose` and `update`, and its state, which is enlarged when it is full."""
 
     def __init__(self, policy: Policy, n_arms: int, rounds: int, fast: bool = True) -> None:
         self.policy = policy
@@ -193,13 +193,13 @@ def assert_equals_reference_while_arms_change(policy: Policy, rounds: int, *name
 
 
 def changing_arms(t: int) -> list[int]:
-    """Which of four arms are available: one has left in turn, and now and then only the first two are there."""
+    """Return which of four arms are available: each in turn leaves for five rounds; every seventh round, the last two do."""
     return [i for i in range(4) if (t // 5) % 4 != i and (t % 7 != 0 or i < 2)]
 
 
 @st.composite
 def tied_tables(draw: st.DrawFn, rounds: int) -> list[list[float]]:
-    """Few distinct values, so that ties abound; now and then an offset."""
+    """Draw tables with few distinct values, so that many rewards are tied, and sometimes with an offset."""
     n_arms = draw(st.integers(1, 4))
     values = st.sampled_from([0.0, 0.1, 0.5, 1.0, -1.0, 1 / 3])
     offset = draw(st.sampled_from([0.0, 1e6, -1e9]))
@@ -219,7 +219,7 @@ def assert_equals_reference_on_ties(policy: Policy, rounds: int) -> None:
 
 
 def tables(n_arms: int, horizon: int) -> dict[str, np.ndarray]:
-    """Tables of rewards that are hard in different ways."""
+    """Return tables of rewards that are difficult in different ways, by name."""
     rng = np.random.default_rng(5)
     noise = rng.normal(size=(n_arms, horizon))
     fall = noise - np.linspace(0, 3, horizon) * np.arange(n_arms)[:, None]
@@ -236,9 +236,9 @@ def tables(n_arms: int, horizon: int) -> dict[str, np.ndarray]:
 
 
 def suite(T: int) -> dict[str, Problem]:
-    """Problems of the whole suite, of every kind that some theorem speaks of; little noise, so that the bounds say something.
+    """Return problems of every kind that a theorem covers, by name; most have little noise, so that the bounds are informative.
 
-    The presets, the problems of the experiments and of the lemmas, every kind of decay, and every noise with a scale.
+    They are the presets, those of the experiments and lemmas, and others with every kind of decay and every noise with a scale.
     """
     quiet = Gaussian(0.01)
     pieces = [Piecewise([2.0, 0.0, -2.0], starts=[0, T // 3, T // 2]), Piecewise([1.0, -1.0], starts=[0, T // 3])]

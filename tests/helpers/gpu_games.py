@@ -24,7 +24,7 @@ NOISES: tuple[Noise, ...] = (
 
 
 def problem(noise: Noise) -> Problem:
-    """Four arms, two on each clock, with means that every noise can have."""
+    """Return a problem with two rested and two restless arms, whose means every noise allows."""
     arms = [
         Rested(Abrupt(0.8, 0.1, at=400)),
         Restless(Linear(0.9, slope=-0.0001)),
@@ -38,7 +38,7 @@ PROBLEM = problem(rotting.Gaussian(0.5))
 
 
 def players(horizon: int) -> list[Policy]:
-    """Every policy of the library, tuned to a horizon where it must be, and clipping rewards where it has a range."""
+    """Return every policy of the library, with a horizon if it needs one, and clipping rewards if it has a range."""
     found = []
     for kind in list_policies():
         if kind.__module__.startswith("rotting.policies"):

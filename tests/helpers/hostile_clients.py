@@ -1,4 +1,4 @@
-"""Clients that do what clients should not do, on raw sockets, and an honest one that must be served meanwhile.
+"""Clients that misbehave, on raw sockets, and an honest client that must be served meanwhile.
 
 `python -m tests.helpers.hostile_clients PORT COUNT SEED` holds many hostile connections of all kinds until it is killed.
 """
@@ -41,7 +41,7 @@ def request(method: str, path: str, body: bytes = b"", *headers: str, version: s
 
 
 def connect(port: int, source: str = ADDRESS, receive_buffer: int | None = None, timeout: float = 20.0) -> socket.socket:
-    """Open a connection; a small receive buffer makes the service wait for a client that does not read."""
+    """Open a connection. With a small receive buffer, the service must soon wait for a client that does not read."""
     opened = socket.socket()
     try:
         if receive_buffer is not None:
@@ -59,7 +59,7 @@ def connect(port: int, source: str = ADDRESS, receive_buffer: int | None = None,
 def connections(
     port: int, count: int, receive_buffer: int | None = None, timeout: float = 20.0
 ) -> Iterator[list[socket.socket]]:
-    """Open many connections, as many as the service takes, and close them in the end."""
+    """Open up to `count` connections, as many as the service accepts; close them when the context ends."""
     found: list[socket.socket] = []
     try:
         for _ in range(count):
@@ -72,7 +72,7 @@ def connections(
 
 
 def receive(connection: socket.socket, seconds: float = 20.0, responses: int | None = None) -> bytes:
-    """Return what arrives until the connection is closed, so many responses are complete, or the time is up."""
+    """Return what arrives until the connection is closed, `responses` responses are complete, or the time is up."""
     deadline, data = time.monotonic() + seconds, bytearray()
     while (left := deadline - time.monotonic()) > 0:
         connection.settimeout(left)
@@ -104,7 +104,7 @@ def parse(data: bytes) -> list[Response]:
 
 
 def exchange(port: int, data: bytes, seconds: float = 20.0, responses: int | None = None) -> list[Response]:
-    """Send bytes on a new connection, whether or not all are taken, and return the responses."""
+    """Send bytes on a new connection, and return the responses, even if the service does not read all bytes."""
     with connect(port) as connection:
         sender = threading.Thread(target=send, args=(connection, data))
         sender.start()
@@ -122,7 +122,7 @@ def send(connection: socket.socket, data: bytes) -> None:
 
 
 def send_what_fits(connections: Iterable[socket.socket], data: bytes) -> None:
-    """Send to many connections at a time, until none of them takes any more or everything is sent."""
+    """Send the data on many connections at once, until all is sent or no connection accepts more."""
     left = {connection: memoryview(data) for connection in connections}
     for connection in left:
         connection.setblocking(False)
@@ -188,7 +188,7 @@ class Honest:
 
 
 class _Crowd:
-    """Hostile connections in one event loop, light on the CPU: a test measures the service beside them."""
+    """Hostile connections in one event loop. They need little CPU time, since a test measures the service meanwhile."""
 
     def __init__(self, port: int, seed: int) -> None:
         self._port, self._random, self._loop = port, random.Random(seed), asyncio.get_running_loop()

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 
 class Reader(HTMLParser):
-    """What a browser makes of the page: elements, their attributes, and the text outside scripts and styles."""
+    """The elements of a page with their attributes, its scripts, and its text outside scripts and styles."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The constants of a problem in one of the settings, which must be there."""
+"""The constants of a problem in the restless or the rested setting; fails if there are none."""
 
 from rotting import theory
 from rotting.problems import Problem

@@ -1,4 +1,4 @@
-"""A store in memory: it forgets with the process, and keeps every other promise of a store."""
+"""A store in memory: its content is lost when the process ends; otherwise it behaves like every store."""
 
 import itertools
 import secrets
@@ -23,7 +23,7 @@ class _Record(NamedTuple):
 
 @dataclass
 class Medium:
-    """What stays when a store in memory is closed: give it to the next one.
+    """The content of a store in memory: it outlives the store, and can be opened again.
 
     Example:
         >>> medium = Medium()
@@ -66,7 +66,7 @@ class MemoryStore:
 
     @property
     def id(self) -> str:
-        """The name of this store alone."""
+        """The unique id of this store."""
         return self.medium.id
 
     @property
@@ -80,7 +80,7 @@ class MemoryStore:
         return len(self._open().log)
 
     def bandits(self) -> dict[str, Payload]:
-        """Return what was said of each bandit, by name."""
+        """Return the description of each bandit, by name."""
         medium = self._open()
         with medium.lock:
             return {name: decode(description) for name, description in medium.bandits.items()}
@@ -144,23 +144,23 @@ class MemoryStore:
                 medium.snapshots[bandit] = Snapshot(number, decode(content))
 
     def snapshots(self, bandit: str) -> Iterator[Snapshot]:
-        """Yield the one that is kept."""
+        """Yield the snapshot that is kept, if there is one."""
         medium = self._open()
         check_bandit(bandit, medium.bandits)
         kept = medium.snapshots.get(bandit)
         return iter(() if kept is None else (Snapshot(kept.number, decode(encode("state", kept.state))),))
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: every event is written at once."""
         self._open()
 
     def damages(self) -> list[str]:
-        """Nothing but the events can be damaged."""
+        """Return an empty list: only events can be damaged, and reading finds that."""
         self._open()
         return []
 
     def close(self) -> None:
-        """Give the medium free."""
+        """Release the medium for the next writer."""
         if not (self._closed or self._readonly):
             with self.medium.lock:
                 if self.medium.epoch == self._epoch:
@@ -180,7 +180,7 @@ class MemoryStore:
 
     @contextmanager
     def _writing(self) -> Iterator[Medium]:
-        """Nobody else changes the medium meanwhile, and no later writer has it."""
+        """Lock the medium for a change; fail if a later writer has opened it."""
         medium = self._open()
         if self._readonly:
             raise StoreReadOnlyError("was opened for reading: it cannot be written to", "the store")

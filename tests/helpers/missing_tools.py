@@ -1,6 +1,6 @@
-"""What a test needs beside Python: its absence skips the test on a developer's machine, and fails it in CI.
+"""Tools and packages that a test needs: without them it is skipped on a developer's machine, and fails in CI.
 
-Some tests need its absence: `hide_package` lets a package seem not installed.
+`hide_package` is for tests of what happens without a package.
 """
 
 import builtins
@@ -11,14 +11,14 @@ import pytest
 
 
 def skip_or_fail(what: str) -> NoReturn:
-    """Skip the test, or fail it with CI=true in the environment."""
+    """Skip the test, or fail it if the environment has CI=true."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"{what}: it must be there with CI=true")
     pytest.skip(what)
 
 
 def hide_package(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    """Let every import of a package fail, as if it were not installed."""
+    """Make every import of a package fail, as if it were not installed."""
     real = builtins.__import__
 
     def without(name: str, *args: Any, **kwargs: Any) -> Any:

@@ -1,9 +1,9 @@
-"""Which policy a test plays, and so which tests follow one another, and which are left out.
+"""The order of the tests, and which of them are left out, by the policy that a test plays.
 
-Tests of a policy follow one another, whichever file they are in, and otherwise those of a file.
+The tests of a policy follow one another, whichever file they are in; so do the other tests of a file.
 
-Workers begin with a part each of the row of tests. Most of the time goes into compiling. A worker that has compiled the
-functions of a policy has them for all its tests, and what a file sets up for its tests is set up once.
+Most of the time goes into compiling, and each worker starts with a consecutive part of the tests. In this order, most policies
+are compiled by one worker only, and what a file sets up for its tests is set up once.
 """
 
 import json
@@ -19,7 +19,7 @@ T = TypeVar("T")
 REPRESENTATIVE = frozenset({"effrawucb", "rawucb", "ucb1", "exp3s", "thompsonsampling"})
 """One policy of each kind: `make test` compiles only these, `make test-all` all of them."""
 SLOW_INTERPRETED = frozenset({"rawklucb", "thompsonsampling", "discountedts", "slidingwindowts"})
-"""Policies that take ten times as long as others without the compiler, and the folders of tests where that shows."""
+"""Policies that take ten times as long as others if they are interpreted; `LONG_FOLDERS` has the tests that this makes slow."""
 COMMON = (
     "tests/policies/test_equality.py",
     "tests/policies/test_estimated_sigma.py",
@@ -29,7 +29,7 @@ COMMON = (
 )
 """Files with tests that run for every policy: a new policy is most likely to fail one of them, besides its own tests."""
 LONG_FOLDERS = ("tests/live/", "tests/parts/", "tests/policies/families/", "tests/store/")
-WHOLE = ("tests/docs/test_site.py", "tests/report/")  # one share each, whatever they name: what they look at is written once
+WHOLE = ("tests/docs/test_site.py", "tests/report/")  # one share each, whatever they name: their files are written once
 
 
 @cache
@@ -76,11 +76,11 @@ def share(node: str) -> str:
 
 
 def by_share(items: Iterable[T], node: Callable[[T], str]) -> list[T]:
-    """Return tests in an order in which those of a share follow one another, the shares in the order of their first tests.
+    """Return the tests sorted by share; the shares are in the order of their first tests.
 
     Args:
         items: the tests.
-        node: tells the node id of one.
+        node: returns the node id of a test.
 
     Example:
         >>> by_share(["a.py::f", "a.py::f[ucb1]", "a.py::g", "b.py::f[UCB1()]"], str)
@@ -93,7 +93,7 @@ def by_share(items: Iterable[T], node: Callable[[T], str]) -> list[T]:
 
 
 def is_represented(node: str) -> bool:
-    """Return whether a test, by its node id, plays a policy that others represent. A new policy stands for itself.
+    """Return whether a test, by its node id, plays a policy that another one represents; a new policy is never represented.
 
     Example:
         >>> is_represented("tests/policies/test_fewa.py::test_its_width")

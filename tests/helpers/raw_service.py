@@ -37,12 +37,12 @@ class RawConnection:
         self.socket.sendall(data)
 
     def respond(self, request: bytes, extra: bytes = b"") -> None:
-        """Send the response that belongs to a request for the names of bandits: its `after`; then other bytes."""
+        """Send the response of `names` to a request, and then the bytes `extra`."""
         self.send(names(request) + extra)
 
 
 def names(request: bytes) -> bytes:
-    """Return a response with one name, which is the `after` of the request."""
+    """Return the response to a request for the names of bandits: one name, equal to the parameter `after` of the request."""
     after = re.search(rb"after=([a-z0-9]*)", request)
     assert after is not None
     body = json.dumps({"bandits": [{"name": after[1].decode()}], "next": None}).encode()
@@ -50,7 +50,7 @@ def names(request: bytes) -> bytes:
 
 
 class RawService:
-    """A service that runs; `connections` lists those that clients have opened."""
+    """A running service; `connections` lists the connections that clients have opened."""
 
     def __init__(self, port: int) -> None:
         self.port = port

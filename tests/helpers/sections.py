@@ -1,4 +1,4 @@
-"""A small report for tests: every kind of curve, table, note and claim, and text that HTML must not take at its word."""
+"""A small report for tests: every kind of curve, table, note and claim, and text that must be escaped in HTML."""
 
 from datetime import UTC, date, datetime
 

@@ -22,7 +22,7 @@ SONGS = {"policy": "ucb1", "params": {"sigma": 0.5}, "arms": ["jazz", "rock", "f
 
 
 def free_port() -> int:
-    """Return a port that nobody uses, and that the system gives to no outgoing connection."""
+    """Return an unused port, outside the range that the system assigns to outgoing connections."""
     while True:
         port = random.SystemRandom().randrange(20_000, 32_000)
         with socket.socket() as found, suppress(OSError):
@@ -37,14 +37,14 @@ class Response(NamedTuple):
 
 
 class Client:
-    """A client that keeps its connection; JSON in, JSON out."""
+    """A client that sends and receives JSON on one connection."""
 
     def __init__(self, port: int, token: str | None = None) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         self._token = token
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Response:
-        """Send a request; bytes are sent as they are."""
+        """Send a request, and return the response; a body of bytes is sent as it is."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if self._token is not None:
             sent.setdefault("Authorization", f"Bearer {self._token}")
@@ -63,7 +63,7 @@ class Client:
 
 
 class Running:
-    """A service that runs."""
+    """A running service."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -87,7 +87,10 @@ class Running:
             client.close()
 
     def raw(self, data: bytes, until_closed: bool = False) -> bytes:
-        """Send bytes; return what comes back until it is quiet, or until the connection is closed."""
+        """Send bytes; return all that arrives until the service closes the connection.
+
+        Unless `until_closed` is true, the client first closes its own side, so that the service expects no more requests.
+        """
         with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
             connection.sendall(data)
             if not until_closed:
@@ -100,7 +103,7 @@ class Running:
 
 
 class SimultaneousRequests:
-    """The same request from several clients at once; `statuses` are those of the responses so far."""
+    """The same request from several clients at once; `statuses` has the status of each response so far."""
 
     def __init__(self, service: Running, number: int, method: str, path: str, body: Any = None) -> None:
         self.statuses: list[int] = []
@@ -162,7 +165,7 @@ def running(path: Path, **settings: Any) -> Iterator[Running]:
 def service_process(
     path: Path, port: int, *arguments: str, program: tuple[str, ...] = ("-m", "rotting")
 ) -> Iterator["subprocess.Popen[str]"]:
-    """Run a service in a process of its own, and kill it in the end."""
+    """Run a service in a process of its own; kill it when the context ends."""
     command = [sys.executable, *program, "serve", str(path), "--port", str(port), *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as found:
         try:
@@ -172,7 +175,7 @@ def service_process(
 
 
 def wait_for_line(running: "subprocess.Popen[str]", pattern: str) -> str:
-    """Wait for a line on standard error."""
+    """Return the first line on standard error that matches a pattern; fail if the process ends without one."""
     assert running.stderr is not None
     lines = []
     for line in running.stderr:

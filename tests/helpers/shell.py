@@ -1,7 +1,7 @@
-"""Scripts of pages: a shell reads them, and what it would start is started here, in this process or not at all.
+"""Runs the shell scripts of pages without starting their commands as processes.
 
-Starting `rotting` anew for every line of every page would take minutes. So a script runs in a shell where the commands below
-do nothing but note what they were called with, and where no other command is found.
+Starting `rotting` anew for every line of every page would take minutes. So a shell runs the script with functions in place of
+the programs below, which only print their arguments, and finds no other program. Then `play` runs each command in this process.
 """
 
 import json
@@ -44,7 +44,7 @@ def commands(script: str, **variables: str) -> list[list[str]]:
 
 
 def play(command: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """Run a command, the current folder being `folder`."""
+    """Run a command of a script; `folder` is the current folder."""
     _PLAYED[command[0]](command[1:], folder, patch)
 
 
@@ -68,7 +68,7 @@ def _rotting(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch
 
 @contextmanager
 def _signal_handlers_kept() -> "Iterator[None]":
-    """Undo what a service does to the signals of its process: at its end it ignores them, and this process goes on."""
+    """Restore the signal handlers at the end: a service that ends leaves its signals ignored, but this process goes on."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -94,7 +94,7 @@ def _ends_when_ready(patched: pytest.MonkeyPatch) -> None:
 
 
 def _pip(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """Check that what would be installed is there."""
+    """Check that the extras to install exist."""
     install, what = arguments
     found = re.fullmatch(r"(?:\.|rotting)\[([\w,]+)\]", what)
     assert install == "install"
@@ -103,13 +103,13 @@ def _pip(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch) ->
 
 
 def _make(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """Check that there is such a target."""
+    """Check that the target exists."""
     done = subprocess.run(["make", "-C", str(ROOT), "-n", *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 def _docker(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """Run what the container would run, its volume being the folder."""
+    """Run the command of the container, with `folder` as its volume."""
     compose, verb, *rest = arguments
     assert (compose, verb) in {("compose", "run"), ("compose", "up")}
     inside: list[str] = json.loads(re.findall(r"^CMD (.*)$", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE)[0])

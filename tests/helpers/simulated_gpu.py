@@ -1,4 +1,4 @@
-"""Games on Numba's simulator of a GPU, in a process of its own: it must be on before Numba is imported.
+"""Games on Numba's GPU simulator, in a process of its own: it must be enabled before Numba is imported.
 
 `python -m tests.helpers.simulated_gpu NAME` runs one of the functions below and prints what it returns as JSON.
 """
@@ -24,7 +24,7 @@ PATCH = pytest.MonkeyPatch()  # for as long as the process lives
 
 
 def on_simulated_gpu(name: str) -> Any:
-    """Run a function of this module where a GPU is simulated, and nothing compiled."""
+    """Run a function of this module in a process that simulates a GPU and compiles nothing; return its result."""
     simulated = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-m", "tests.helpers.simulated_gpu", name]
     done = subprocess.run(command, env=simulated, capture_output=True, text=True, timeout=600, check=False)
@@ -33,7 +33,7 @@ def on_simulated_gpu(name: str) -> Any:
 
 
 def every_policy() -> dict[str, bool]:
-    """Whether each policy plays the games of the CPU."""
+    """Return, for each policy, whether its games are the same as on the CPU."""
     from rotting.simulation.simulate import simulate
     from tests.helpers.gpu_games import PROBLEM, players
 
@@ -45,7 +45,7 @@ def every_policy() -> dict[str, bool]:
 
 
 def every_noise() -> dict[str, bool]:
-    """Whether each noise pays what it pays on the CPU."""
+    """Return, for each noise, whether its rewards are the same as on the CPU."""
     from rotting.registry import make
     from rotting.simulation.simulate import simulate
     from tests.helpers.gpu_games import NOISES, problem
@@ -58,7 +58,7 @@ def every_noise() -> dict[str, bool]:
 
 
 def full_states() -> list[Any]:
-    """Games whose states are full and are enlarged: how often, and whether they are those of the CPU."""
+    """Return how often states are enlarged, of how many runs at most, and whether the games equal the CPU's."""
     from rotting.engines import cuda
     from rotting.registry import make
     from rotting.simulation.simulate import simulate
@@ -79,7 +79,7 @@ def full_states() -> list[Any]:
 
 
 class _Memory:
-    """That of a GPU: what is not used any more is free after `release`, and where nothing is, CUDA raises its own error."""
+    """The memory of a GPU: unused arrays are freed by `release`; if no memory is left, CUDA's own error is raised."""
 
     def __init__(self) -> None:
         from rotting.engines.cuda_device import Device
@@ -113,13 +113,13 @@ class _Memory:
         self._unused += size
 
     def set(self, total: int) -> None:
-        """Have a new GPU with so many bytes."""
+        """Simulate a new GPU with `total` bytes."""
         self._total, self._used, self._unused = total, 0, 0
         self.launches.clear()
 
 
 def full_states_on_a_full_gpu() -> list[Any]:
-    """How many runs are launched with much memory and with little, whether they are those of the CPU, and what is told."""
+    """Return the runs per launch with much and with little memory, whether they equal the CPU's, and the error if none fits."""
     from rotting.engines import cuda
     from rotting.errors import EngineError
     from rotting.registry import make
@@ -148,7 +148,7 @@ def full_states_on_a_full_gpu() -> list[Any]:
 
 
 def little_memory() -> list[Any]:
-    """Games in several batches; what is said where not one run fits, by itself or since arrays take whole pages."""
+    """Play in several batches; return their sizes, whether they equal the CPU's, and the errors if not even one run fits."""
     from rotting.engines import cuda
     from rotting.engines.cuda_device import Device
     from rotting.errors import EngineError
@@ -187,7 +187,7 @@ def little_memory() -> list[Any]:
 
 
 def kept_and_cancelled() -> list[Any]:
-    """What is kept is not played again; a game that is closed ends."""
+    """Return the runs played beside kept ones, whether all equal the CPU's, and the progress of a game that was closed."""
     from rotting.common.progress import Progress
     from rotting.engines.cuda import Cuda
     from rotting.engines.task import cut
@@ -219,7 +219,7 @@ def kept_and_cancelled() -> list[Any]:
 
 
 def progress() -> list[int]:
-    """How many rounds the progress bar has counted after each launch: five runs of 20 rounds, 4 at once and then one by one."""
+    """Return the progress after each launch of five runs of 20 rounds: first 4 rounds at once, then one by one."""
     from rotting.common.progress import Progress
     from rotting.engines import cuda
     from rotting.engines.task import cut
@@ -243,7 +243,7 @@ def progress() -> list[int]:
 
 
 def unsupported_features() -> list[Any]:
-    """Whether means by a function are those of the CPU; what is said of games that a GPU does not play."""
+    """Return whether games with means by a function equal the CPU's, and the errors for games that a GPU cannot play."""
     from rotting.errors import EngineError
     from rotting.problems import FixedDelay, Problem, RandomBreakpoints, Recovering, two_arms
     from rotting.registry import make
@@ -271,7 +271,7 @@ def unsupported_features() -> list[Any]:
 
 
 def foreign_code() -> str:
-    """What is said of a policy that is not the library's own and reaches outside an array."""
+    """Return the error for a user's policy that reaches outside an array."""
     from rotting.errors import KernelIndexError
     from rotting.simulation.simulate import simulate
     from tests.helpers.bad_policy import Bad
@@ -286,7 +286,7 @@ def foreign_code() -> str:
 
 @contextmanager
 def _clusters() -> "Iterator[None]":
-    """Let every cluster that a page asks for be one thread of this process."""
+    """Replace every cluster that a page starts by one thread of this process."""
     import dask.distributed
     import distributed
 
@@ -317,7 +317,7 @@ def _clusters() -> "Iterator[None]":
 
 
 def page_of_engines() -> list[Any]:
-    """The programs of docs/engines.md: what plays, and whether the games are those of threads."""
+    """Run the programs of docs/engines.md; return their engines, and whether their games equal those of threads."""
     import rotting
     from rotting.simulation.simulate import simulate
     from tests.helpers.blocks import block
@@ -341,7 +341,7 @@ def page_of_engines() -> list[Any]:
 
 
 def page_of_a_sweep() -> bool:
-    """Whether the sweep on a queue of the tutorial is that of threads."""
+    """Return whether the tutorial's sweep on a job queue equals that of threads."""
     import rotting
     from rotting.simulation.sweep import sweep
     from tests.helpers.blocks import block

@@ -33,7 +33,7 @@ class Latencies(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What honest clients saw at one rate, without hostile clients and right afterwards with them."""
+    """The latencies of honest clients at one rate, first without and then with hostile clients."""
 
     rate: float
     calm: Latencies
@@ -99,7 +99,7 @@ def soak(
 
 
 def capacity(port: int, seconds: float = 5.0) -> float:
-    """Return how many durable decisions a second the service makes at most."""
+    """Return the maximum number of durable decisions per second."""
     command = [sys.executable, "-m", "benchmarks.load", str(port), "songs", "64", str(seconds)]
     output = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, timeout=120).stdout
     load = json.loads(output)
@@ -108,7 +108,7 @@ def capacity(port: int, seconds: float = 5.0) -> float:
 
 @contextmanager
 def hostile_crowd(port: int, count: int, seed: int) -> Iterator[None]:
-    """Hold hostile connections of all kinds, from a process of their own."""
+    """Keep hostile connections of all kinds open, from a process of their own."""
     command = [sys.executable, "-m", "tests.helpers.hostile_clients", str(port), str(count), str(seed)]
     crowd = subprocess.Popen(command, cwd=ROOT)
     try:
@@ -146,7 +146,7 @@ async def _measure(port: int, rate: float, seconds: float) -> Latencies:
 
 
 class _Pool:
-    """Connections that share the work; a decision waits for the first that is free."""
+    """Connections that share the requests; each decision uses the first connection that is free."""
 
     def __init__(self, port: int) -> None:
         self.took: list[float] = []
@@ -198,7 +198,7 @@ class _Pool:
                 connection.send(_DECIDE, self._due.popleft())
 
     def receive(self, connection: "_Connection", response: bytes, due: float | None) -> None:
-        """Count a response, and use the connection for what waits."""
+        """Count a response, and use its connection for the next request."""
         if not response.startswith(b"HTTP/1.1 200 "):
             self.failures.append(response)
         elif due is not None:
@@ -209,7 +209,7 @@ class _Pool:
         self._send()
 
     def lost(self, connection: "_Connection", why: str) -> None:
-        """Use a connection no more; a request that was under way has failed."""
+        """Remove a lost connection; its unanswered request has failed."""
         self._all.remove(connection)
         if connection.is_waiting:
             self.failures.append(why.encode())
@@ -218,7 +218,7 @@ class _Pool:
 
 
 class _Connection(asyncio.Protocol):
-    """A connection with one request under way at most."""
+    """A connection with at most one unanswered request."""
 
     transport: asyncio.Transport
 

@@ -1,8 +1,8 @@
 """Programs that decide and reward in a store until they are killed: `python -m tests.helpers.store_programs`.
 
-It starts a new one at once for each line `live STORE NOTES SEED` on its standard input, and says its process id, and its exit
-code when it has ended. What a program was told it writes into the file NOTES, and what it is about to do. `check STORE NOTES
-SEED` plays the whole log again instead, and notes what is wrong.
+For each line `live STORE NOTES SEED` on standard input, it forks such a program, and prints its process id and, at its end, its
+exit code. The program writes to the file NOTES what it is doing, and each answer of the store. A line `check STORE NOTES SEED`
+replays the whole log instead, and notes its problems.
 """
 
 import itertools
@@ -30,7 +30,7 @@ class Notes:
         os.write(self.file, (" ".join(map(str, words)) + "\n").encode())
 
     def tell(self, doing: str, owner: type, method: str) -> None:
-        """Note when the store does something, and when it has done it."""
+        """Make a method of the store note when it starts and when it has finished."""
         done = getattr(owner, method)
 
         def noted(*arguments: Any) -> None:

@@ -1,4 +1,4 @@
-"""Places where stores are kept, of each kind: what every store must do is asked of all of them."""
+"""Places of each kind that keep stores, for tests of what every store must do."""
 
 import fcntl
 import shutil
@@ -30,11 +30,11 @@ class Place(ABC):
 
     @abstractmethod
     def lose_lock(self) -> None:
-        """Let the lock of the writer get lost, as happens on a network drive: another writer can come."""
+        """Release the lock of the writer, as may happen on a network drive: another writer can then open the store."""
 
     @abstractmethod
     def crashed(self, folder: Path) -> "Place":
-        """What is left when the writer dies now, before it has closed the store; a file is copied into a folder."""
+        """Return a copy of the place as it would be if the writer died now; files are copied into `folder`."""
 
 
 class InMemory(Place):
@@ -71,7 +71,7 @@ class InFile(Place):
 
 
 def lose_lock(path: Path) -> None:
-    """Take the locks of the writer in this process away, as happens on a network drive: another writer can come."""
+    """Release the locks of the writer in this process, as may happen on a network drive."""
     path.with_name(f"{path.name}-lock").unlink()
     found = path.stat()
     shared = open_files._descriptors[found.st_dev, found.st_ino]
@@ -83,7 +83,7 @@ KINDS: tuple[str, ...] = ("memory", *(f"sqlite-{durability}" for durability in D
 
 
 def place(kind: str, folder: Path) -> Place:
-    """A new place of a kind."""
+    """Return a new place of a kind."""
     if kind == "memory":
         return InMemory()
     return InFile(folder / "songs.rot", next(each for each in DURABILITIES if kind.endswith(f"-{each}")))
@@ -102,12 +102,12 @@ def read_numbers(store: Store, after: int = 0) -> list[Any]:
 
 
 def newest_snapshot(store: Store, bandit: str) -> Snapshot | None:
-    """The newest intact snapshot of a bandit."""
+    """Return the newest intact snapshot of a bandit; None if there is none."""
     return next(store.snapshots(bandit), None)
 
 
 def sql(path: Path, *statements: str) -> list[Any]:
-    """What another program does with the file."""
+    """Run SQL statements on the file, as another program would; return the rows."""
     connection = apsw.Connection(str(path))
     rows = [row for statement in statements for row in connection.execute(statement)]
     connection.close()
@@ -116,7 +116,7 @@ def sql(path: Path, *statements: str) -> list[Any]:
 
 @contextmanager
 def view_held_open(path: Path) -> Iterator[None]:
-    """A program that reads one view of the file for a long time."""
+    """Hold a read transaction open, as a program does that reads for a long time."""
     reader = apsw.Connection(str(path))
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM events").fetchall()
@@ -127,7 +127,7 @@ def view_held_open(path: Path) -> Iterator[None]:
 
 
 def run(code: str, *arguments: object, **options: Any) -> str:
-    """What a program prints; it must end well."""
+    """Return what a program prints; fail unless its exit code is 0."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
     assert done.returncode == 0, done.stderr
@@ -136,7 +136,7 @@ def run(code: str, *arguments: object, **options: Any) -> str:
 
 @contextmanager
 def appending(path: Path, durability: str = "disk") -> Iterator["subprocess.Popen[str]"]:
-    """A process that appends, which is killed in the end."""
+    """Run a process that appends; kill it when the context ends."""
     command = [sys.executable, "-m", "tests.helpers.appender", str(path), durability]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
         try:
@@ -146,7 +146,7 @@ def appending(path: Path, durability: str = "disk") -> Iterator["subprocess.Pope
 
 
 def checked(path: Path) -> int:
-    """Verify a store and return how many events it has."""
+    """Fail unless the store is intact; return the number of its events."""
     with SQLiteStore(path, readonly=True) as store:
         found = verify(store, replay=True)
     assert found.problems == ()

@@ -1,4 +1,4 @@
-"""Long streams of rewards of every kind, and the rounds at which they are looked at."""
+"""Long streams of rewards of every kind, and the rounds in which tests check the state."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ from tests.helpers.games import compiled_kernels
 
 
 def streams(length: int) -> dict[str, np.ndarray]:
-    """Rewards that put the best window at the start, at a break, at the end, and everywhere at once."""
+    """Return streams whose best window begins at the start, at a break or near the end, or is one of many equal ones."""
     rng = np.random.default_rng(2)
     noise = rng.normal(size=length)
     time = np.arange(length)
@@ -35,7 +35,7 @@ def rounds_to_check(length: int) -> set[int]:
 
 
 def states_to_check(policy: Policy, rewards: np.ndarray) -> Iterator[tuple[int, Any]]:
-    """Learn the rewards of a single arm; yield the round and the state where they are to be looked at."""
+    """Learn the rewards of a single arm; yield each round to check, with the state after it."""
     update, s = compiled_kernels(policy)[1], new_state(policy, 1, rewards.size)
     check = rounds_to_check(rewards.size)
     for t, reward in enumerate(rewards, start=1):

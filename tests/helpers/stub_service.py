@@ -27,7 +27,7 @@ class Received(NamedTuple):
 
 
 Response = tuple[int, Any] | bytes | None
-"""Status and JSON; or all bytes of the response, after which the connection is closed; or None to close it without any."""
+"""Status and JSON; or the bytes to send before closing the connection; or None to close it without a response."""
 
 
 def decisions(received: Received) -> Response:
@@ -41,7 +41,7 @@ def decisions(received: Received) -> Response:
 
 
 class Stub:
-    """A server that runs; `received` lists the requests in order of arrival."""
+    """A running server; `received` lists the requests in order of arrival."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
@@ -54,7 +54,7 @@ class Stub:
             self._arrived.notify_all()
 
     def wait(self, count: int) -> None:
-        """Wait until so many requests have arrived."""
+        """Wait until `count` requests have arrived."""
         with self._arrived:
             assert self._arrived.wait_for(lambda: len(self.received) >= count, 60)
 
@@ -72,7 +72,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 256
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Keep quiet when a client goes away."""
+        """Print nothing when a client disconnects."""
 
 
 @contextmanager

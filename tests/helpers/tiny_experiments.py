@@ -1,4 +1,4 @@
-"""Every experiment in a size of a blink."""
+"""Experiments that are small enough for tests."""
 
 import dataclasses
 from pathlib import Path
@@ -22,7 +22,7 @@ def tiny_night(number: int) -> Night:
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Every experiment in a size of a blink, kept games in a folder of the test's own, no data files."""
+    """Make every experiment tiny, keep its games in a folder of the test, and hide the data files."""
     for package in REPORT:
         pytest.importorskip(package)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -56,12 +56,12 @@ def tiny_drops() -> tuple[float, ...]:
 
 
 def time_prepared(prepared: Prepared) -> Prepared:
-    """The games with the times of its timed games, from this process."""
+    """Return the prepared games with times that are measured in this process."""
     results = simulate_all(list(prepared.timed.values()), 1, progress=False)
     times = {name: np.stack([result.us_per_round] * 2) for name, result in zip(prepared.timed, results, strict=True)}
     return dataclasses.replace(prepared, times=times)
 
 
 def play_prepared(prepared: Prepared) -> dict[str, Result]:
-    """The games of an experiment, on one thread."""
+    """Play the games of an experiment on one thread; return the results by name."""
     return dict(zip(prepared.games, simulate_all(list(prepared.games.values()), 1, progress=False), strict=True))

@@ -1,4 +1,4 @@
-"""RAW-UCB three times, as the author of a policy would write it from `rotting.kit` alone, without an estimate of sigma."""
+"""Three versions of RAW-UCB, written with `rotting.kit` alone, as users would write them; sigma is 1."""
 
 import math
 from typing import NamedTuple
@@ -49,7 +49,7 @@ from rotting.kit import (
 
 
 class Own(Policy):
-    """What the three have in common."""
+    """The parameter that the three policies share."""
 
     alpha: float = parameter(POSITIVE, "confidence level", default=1.4)
 

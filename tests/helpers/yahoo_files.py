@@ -1,4 +1,4 @@
-"""Files in the format of Yahoo!'s R6A, with click curves that are known because they were made here."""
+"""Synthetic files in the format of Yahoo!'s R6A, with known click curves."""
 
 import gzip
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ STEP = 300
 
 
 def utc(day: int, hour: int, minute: int = 0, second: int = 0) -> int:
-    """Seconds since 1970 of a moment of May 2009; day 0 is April 30."""
+    """Return a time in May 2009 in seconds since 1970; day 0 is April 30."""
     may = int(datetime(2009, 5, 1, hour, minute, second, tzinfo=UTC).timestamp())
     return may + (day - 1) * 24 * 60 * 60
 
@@ -41,7 +41,7 @@ def join(parts: Iterable[Events]) -> Events:
 
 
 def night_timestamps(number: int) -> NDArray[np.int64]:
-    """Those of the night that ends on May `number`."""
+    """Return the timestamps of the night that ends on May `number`."""
     return np.arange(utc(number - 1, 22), utc(number, 10), STEP)
 
 
@@ -51,7 +51,7 @@ def features(rng: np.random.Generator) -> bytes:
 
 
 def lines(events: Events, rng: np.random.Generator) -> list[bytes]:
-    """Each event as R6A writes it, without the end of line: the event, the user, and the articles to choose from."""
+    """Return the line of each event in R6A, without its end: the event, the user, and the articles to choose from."""
     pool = b" ".join(b"|%d %b" % (article, features(rng)) for article in np.unique(events.articles).tolist()[:4])
     users = [features(rng) for _ in range(20)]
     whose = rng.integers(0, len(users), len(events.seconds)).tolist()

@@ -13,7 +13,6 @@ from rotting.problems import Abrupt, General, Linear, Piecewise, Problem, Produc
 from rotting.problems.noise import Bernoulli, Gaussian, Noiseless, Poisson
 from rotting.registry import make
 from rotting.simulation.simulate import simulate
-from rotting.theory.theorems import why_no_bounds
 from tests.helpers.known_constants import rested, restless
 
 FOUR = ("raw-ucb", "eff-raw-ucb", "fewa", "eff-fewa")
@@ -93,7 +92,6 @@ def test_a_policy_without_a_guarantee_is_told_why(policy: Policy, why: str) -> N
     assert shown.rows[0]["bounds"] == {policy.label: None}
     assert why in shown.rows[0]["why_not"][policy.label]
     assert f"{policy.label}: {shown.rows[0]['why_not'][policy.label]}" in shown.lines
-    assert [why in reason for reason in why_no_bounds(problem, policy)] == [True]
     assert theory.applicable(problem, make("fewa", alpha=4, sigma=0.5)).rows[0]["applies"]
 
 

@@ -37,9 +37,8 @@ def _policies() -> list[_Entry]:
     for policy in list_policies():
         parameters = []
         for p in policy.parameters():
-            required = p.default is inspect.Parameter.empty
-            default = None if required else p.rule.show(p.rule.check(p.name, p.default))
-            parameters.append(_parameter(p.name, required, default, p.rule.text, p.doc))
+            default = None if p.required else p.rule.show(p.rule.check(p.name, p.default))
+            parameters.append(_parameter(p.name, p.required, default, p.rule.text, p.doc))
         found.append(_Entry(policy.name, _summary(policy), parameters))
     return found
 

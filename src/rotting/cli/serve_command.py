@@ -72,7 +72,10 @@ def add(commands: Commands) -> None:
         "--durability", default="disk", help="where a change is stored before the response: disk (default), os or memory"
     )
     serve.add_argument(
-        "--max-loaded", metavar="N", default="10000", help="maximum number of idle bandits to keep in memory; default: 10000"
+        "--max-loaded",
+        metavar="N",
+        default="10000",
+        help="number of bandits in memory above which idle ones are unloaded; default: 10000",
     )
     add_compile_option(serve)
     serve.add_argument("--rate", metavar="N", help="maximum requests per second for each token or address; default: no limit")

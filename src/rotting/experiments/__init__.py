@@ -7,7 +7,6 @@ import importlib
 import itertools
 import os
 import pkgutil
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,7 +19,7 @@ import numpy as np
 
 from rotting import registry, report
 from rotting.common.arrays import Floats
-from rotting.common.atomic_files import partial_path
+from rotting.common.atomic_files import new_folder
 from rotting.common.machine import machine
 from rotting.common.rules import suggest
 from rotting.common.statistics import Interval, mean_interval
@@ -286,21 +285,19 @@ def write(finished: Sequence[FinishedExperiment], path: Path, about: report.Abou
         about: what the report says about itself.
         numbered: take the next free name if `path` exists, instead of refusing.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = partial_path(path)
-    partial.mkdir()
+    target = free_name(path) if numbered else path
     try:
-        for experiment in finished:
-            for name, result in experiment.results.items():
-                result.save(partial / experiment.section.id / "results" / name)
-        sections = [each.section for each in finished]
-        report.write(sections, partial, about, full_size_claims() if sections[0].settings["size"] == "quick" else {})
-        target = free_name(path) if numbered else path
-        if os.path.lexists(target):  # a rename would replace an empty folder without an error
-            raise PathExistsError("path", "be a new folder", target, hint=", which exists")
-        partial.rename(target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        with new_folder(target) as partial:
+            for experiment in finished:
+                for name, result in experiment.results.items():
+                    result.save(partial / experiment.section.id / "results" / name)
+            sections = [each.section for each in finished]
+            report.write(sections, partial, about, full_size_claims() if sections[0].settings["size"] == "quick" else {})
+    except PathExistsError:
+        if not numbered or not os.path.lexists(target):
+            raise
+        # Another process has taken the free name meanwhile.
+        return write(finished, path, about, numbered)
     return target
 
 

@@ -129,7 +129,7 @@ class Advice(Plotted):
         return Figure("advice", "What policies would have earned", caption, tuple(panels), columns=2)
 
     def _repr_html_(self) -> str:
-        return block(repr(self), self.table()._repr_html_(), note="")
+        return block(repr(self), self.table()._repr_html_())
 
 
 _WORDS = {"pulls": "their pulls", "time": "time", "both": "their pulls and time"}

@@ -11,7 +11,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.logs.log import Log
-from rotting.logs.stacks import Stacks
+from rotting.logs.stacks import RewardStacks
 
 # docs/log-intervals.md measures with these values how often the bounds of a replay hold.
 FEWEST_IN_BUCKET = 5
@@ -52,7 +52,7 @@ def buckets_of(log: Log) -> Buckets | EmptyBucket:
     return empty
 
 
-def draw_queues(buckets: Buckets, rng: np.random.Generator) -> Stacks:
+def draw_queues(buckets: Buckets, rng: np.random.Generator) -> RewardStacks:
     """Return queues for one game. Each reward is drawn from a resample of its bucket, since the log itself is a sample."""
     starts = np.concatenate([[0], np.cumsum(buckets.counts)])
     rounds = np.repeat(np.bincount(buckets.bucket), buckets.n_arms)  # a policy may choose one arm in all rounds of a bucket
@@ -61,4 +61,4 @@ def draw_queues(buckets: Buckets, rng: np.random.Generator) -> Stacks:
         pool = buckets.rewards[start : start + count]
         pool = pool[rng.integers(0, count, count)]
         queues.append(pool[rng.integers(0, count, length)])
-    return Stacks(np.concatenate(queues), np.concatenate([[0], np.cumsum(rounds)]), buckets.bucket, buckets.n_arms)
+    return RewardStacks(np.concatenate(queues), np.concatenate([[0], np.cumsum(rounds)]), buckets.bucket, buckets.n_arms)

@@ -24,7 +24,7 @@ from rotting.logs.wear_model import COEFFICIENTS, PULL_STEPS, TIME_STEPS, Fit, W
 FEWEST_UNITS = 8  # with fewer, the level of a busy unit cannot be told from the wear that only busy units show
 # The model of rewards is normal around its mode. A single early click is then a fall that no noise explains: where nothing wore
 # out, 9 of 16 logs with one click named two clocks, 6 of 32 with four, and none of 80 with six or more.
-FEWEST_REWARDS = 10
+FEWEST_EFFECTIVE_REWARDS = 10
 # Above this entanglement, units met each arm at nearly the same rates, and say almost nothing. Bins that are not quite the same
 # along both clocks then look like two clocks: of 16 logs of clicks in 20 units of equal traffic (0.96), where one clock
 # mattered, 12 were said to wear out along both. The logs of docs/diagnosis.md lie between 0.3 and 0.8.

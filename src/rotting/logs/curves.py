@@ -68,10 +68,10 @@ def panels(log: Log, arm: int) -> tuple[Panel, Panel]:
     )
 
 
-def arm_figure(log: Log, arms: Sequence[int] | None = None, name: str = "arms") -> Figure:
+def arm_figure(log: Log, arms: Sequence[int] | None = None) -> Figure:
     """Return the rewards of arms over their pulls and over time, by default of those with the most pulls."""
     chosen = np.argsort(-log.pulls, kind="stable")[:SHOWN] if arms is None else arms
     known = np.bincount(log.arm[log.known], minlength=len(log.arms))
     drawn = [panel for arm in chosen if known[arm] for panel in panels(log, int(arm))]
     caption = "Mean rewards in bins of equally many pulls; the bands are 95 % intervals of these means."
-    return Figure(name, "Rewards over pulls and over time", caption, tuple(drawn), columns=2)
+    return Figure("arms", "Rewards over pulls and over time", caption, tuple(drawn), columns=2)

@@ -85,7 +85,7 @@ class Diagnosis(Plotted):
         return arm_figure(self.log)
 
     def _repr_html_(self) -> str:
-        return block(repr(self), self.table()._repr_html_(), note="")
+        return block(repr(self), self.table()._repr_html_())
 
 
 def diagnose(log: Log) -> Diagnosis:
@@ -179,7 +179,7 @@ def _silence_of(pauses: PauseTest) -> str:
 
 def _named_clock(log: Log) -> tuple[Clock, str] | None:
     """Return the clock that the units of a log name, and the reason; None if they name none."""
-    if len(log.units) < clocks.FEWEST_UNITS or clocks.effective_rewards(log) < clocks.FEWEST_REWARDS:
+    if len(log.units) < clocks.FEWEST_UNITS or clocks.effective_rewards(log) < clocks.FEWEST_EFFECTIVE_REWARDS:
         return None
     found = clocks.compare_clocks(log)
     name, chance = max(found.probabilities.items(), key=lambda each: each[1])

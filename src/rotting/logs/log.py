@@ -138,7 +138,7 @@ class Log:
         )
 
     def _repr_html_(self) -> str:
-        return block(repr(self), self.describe()._repr_html_(), note="")
+        return block(repr(self), self.describe()._repr_html_())
 
     def describe(self) -> FormattedTable:
         """Return what the log contains, and what can and cannot be learned from it."""

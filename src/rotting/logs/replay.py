@@ -20,7 +20,7 @@ from rotting.logs.description import earned_text, sum_format
 from rotting.logs.diagnosis import diagnose
 from rotting.logs.fixed_choices import FixedChoice, fixed_choices, fixed_table
 from rotting.logs.log import Log, check_log
-from rotting.logs.stacks import StackGame, Stacks, play_stacks, stack_loop, stacks_of
+from rotting.logs.stacks import RewardStacks, StackGame, play_stacks, stack_loop, stacks_of
 from rotting.logs.verdicts import Decay
 from rotting.policy import Policy, check_policies
 
@@ -139,7 +139,7 @@ class Replay:
         return FormattedTable(lines, columns, rows, left=1, notes=tuple(notes))
 
     def _repr_html_(self) -> str:
-        return block(repr(self), self.table()._repr_html_(), note="")
+        return block(repr(self), self.table()._repr_html_())
 
 
 def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0, progress: bool | None = None) -> Replay:
@@ -206,7 +206,7 @@ class _Replayer:
     """What the replays of all policies on a log share."""
 
     log: Log
-    stacks: Stacks
+    stacks: RewardStacks
     buckets: Buckets | EmptyBucket
     decay: Decay
     seed: int
@@ -256,7 +256,7 @@ class _Replayer:
 # --- Bounds -----------------------------------------------------------------------------------------------------------------
 
 
-def _bounds_by_pulls(stacks: Stacks, game: StackGame) -> tuple[float, float]:
+def _bounds_by_pulls(stacks: RewardStacks, game: StackGame) -> tuple[float, float]:
     """Return bounds if arms wear out with their pulls: what was earned so far, and the rest at the present levels at most.
 
     What was earned is exact for the rewards of the log, whose luck a mean does not have.
@@ -269,7 +269,7 @@ def _bounds_by_pulls(stacks: Stacks, game: StackGame) -> tuple[float, float]:
     return low, earned + luck + _most_to_come(stacks, game)
 
 
-def _noise(stacks: Stacks) -> float:
+def _noise(stacks: RewardStacks) -> float:
     """Return the standard deviation of a reward, from differences of successive rewards of a stack, which share their level."""
     inside = np.ones(max(stacks.rewards.size - 1, 0), bool)
     borders = stacks.starts[1:-1]
@@ -278,7 +278,7 @@ def _noise(stacks: Stacks) -> float:
     return math.sqrt(float((steps**2).mean()) / 2) if steps.size else float(stacks.rewards.std())
 
 
-def _most_to_come(stacks: Stacks, game: StackGame) -> float:
+def _most_to_come(stacks: RewardStacks, game: StackGame) -> float:
     """Return an upper bound of the mean rewards of all rounds that were not played: each pays the best arm of its unit."""
     played = game.choices.size
     taken = np.bincount(stacks.units[:played] * stacks.n_arms + game.choices, minlength=stacks.starts.size - 1)

@@ -31,7 +31,7 @@ from rotting.report.about import About, versions
 from rotting.report.model import Findings, Section
 from rotting.report.plain_page import plain_page
 
-MOST_ARMS = 20
+MOST_PICTURED = 20
 """Arms with a picture: those with the most pulls."""
 NAMED = 5  # arms that a sentence names
 _OF_THE_LOG = "These numbers describe the log itself. They are exact, and need no intervals."
@@ -200,7 +200,7 @@ def _together(diagnosis: Diagnosis) -> str:
 
 def _pictures(log: Log, diagnosis: Diagnosis, order: Sequence[int]) -> Figure:
     """Return two panels for each of the arms with the most pulls: over its own pulls, and over time."""
-    drawn = [arm for arm in first_of(order, MOST_ARMS) if log.known[log.arm == arm].any()]
+    drawn = [arm for arm in first_of(order, MOST_PICTURED) if log.known[log.arm == arm].any()]
     figure = arm_figure(log, drawn)
     style = level_format(diagnosis.arms)
     verdicts = [note for arm in drawn for note in (_change(diagnosis.arms[arm], style), "")]

@@ -28,7 +28,7 @@ FEW_ROUNDS = round(COMPILE_SECONDS / 100e-6)
 """Rounds of a log that take about as long interpreted, at 60 to 200 us each, as compiling the loop."""
 
 
-class Stacks(NamedTuple):
+class RewardStacks(NamedTuple):
     """The known rewards of each unit and arm, in the order of their pulls."""
 
     rewards: Floats  # all stacks one after the other
@@ -45,13 +45,13 @@ class StackGame(NamedTuple):
     ran_out: int | None  # the arm that the policy asked for when the game ended; None if every round was played
 
 
-def stacks_of(log: Log) -> Stacks:
+def stacks_of(log: Log) -> RewardStacks:
     """Return the stacks of a log; rows without a reward are left out."""
     known, n_arms = log.known, len(log.arms)
     places = log.unit[known] * n_arms + log.arm[known]
     lengths = np.bincount(places, minlength=n_arms * len(log.units))
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    return Stacks(log.reward[known][np.argsort(places, kind="stable")], starts, log.unit[known].copy(), n_arms)
+    return RewardStacks(log.reward[known][np.argsort(places, kind="stable")], starts, log.unit[known].copy(), n_arms)
 
 
 def play_rounds(
@@ -106,7 +106,7 @@ def stack_loop(policy: Policy, rounds: int) -> Callable[..., bool]:
     return guarded_for(entry)
 
 
-def play_stacks(policy: Policy, stacks: Stacks, seed: int, loop: Callable[..., bool] | None = None) -> StackGame:
+def play_stacks(policy: Policy, stacks: RewardStacks, seed: int, loop: Callable[..., bool] | None = None) -> StackGame:
     """Let a policy play the rounds of a log on its stacks, as `Bandit(policy, arms, seed)` would play them live.
 
     `loop` is what `stack_loop` returns; several games can share it.

@@ -23,8 +23,8 @@ from rotting.problems.variates import normals
 # docs/log-intervals.md measures with these values how often the intervals of a fit hold the truth. Each arm has one curve with
 # 6 levels and one with 8. More of them would leave most cells of a unit without a reward: 10 units and 5 arms make 2,400 cells
 # already.
-PULL_BINS = 6
-ROUND_BINS = 8
+CURVE_PULL_BINS = 6
+CURVE_ROUND_BINS = 8
 _TURNS = 30  # of the fits; more change no level by 0.1 %
 _ALIKE = 0.3  # the curve of an arm is taken to differ from that of all arms by about this share of its level
 _TINY = 1e-12  # stands for a divisor of 0: that of a unit or an arm that earned nothing, or of rewards without variance
@@ -60,28 +60,33 @@ def cell_table(arm: Ints, unit: Ints, own: Ints, reward: Floats, n_arms: int, st
         starts: the first tick of each piece of a curve over all pulls of an arm.
     """
     horizon = reward.size
-    bins = np.arange(horizon) * ROUND_BINS // horizon
-    edges, reached = np.zeros((n_arms, PULL_BINS)), np.ones(n_arms)
+    bins = np.arange(horizon) * CURVE_ROUND_BINS // horizon
+    edges, reached = np.zeros((n_arms, CURVE_PULL_BINS)), np.ones(n_arms)
     pull_bin = np.zeros(horizon, np.int64)
     for i in range(n_arms):
         mine = arm == i
         if mine.any():
-            inner = np.quantile(own[mine], (np.arange(1, PULL_BINS) / PULL_BINS) ** 2)
+            inner = np.quantile(own[mine], (np.arange(1, CURVE_PULL_BINS) / CURVE_PULL_BINS) ** 2)
             edges[i, 1:] = np.maximum.accumulate(np.ceil(inner))
             reached[i] = own[mine].max() + 1.0
             pull_bin[mine] = np.searchsorted(edges[i], own[mine], side="right") - 1
-    keys = ((unit * n_arms + arm) * PULL_BINS + pull_bin) * ROUND_BINS + bins
+    keys = ((unit * n_arms + arm) * CURVE_PULL_BINS + pull_bin) * CURVE_ROUND_BINS + bins
     found, which = np.unique(keys, return_inverse=True)
     counts = sums_by(which, np.ones(horizon), found.size)
     sums = sums_by(which, reward, found.size)
     multiplicative = bool(reward.min() >= 0)
-    arms = found // (ROUND_BINS * PULL_BINS) % n_arms
+    arms = found // (CURVE_ROUND_BINS * CURVE_PULL_BINS) % n_arms
     rows = np.maximum(np.bincount(arm, minlength=n_arms), 1)
     level = sums_by(arm, reward, n_arms) / rows
     variance = np.maximum(sums_by(arm, (reward - level[arm]) ** 2, n_arms) / rows, _TINY * reward.var())
     traffic = np.bincount(unit).astype(np.float64)
-    rounds = np.unique(-(-np.arange(ROUND_BINS) * horizon // ROUND_BINS))
-    place = found // (ROUND_BINS * PULL_BINS * n_arms), arms, found // ROUND_BINS % PULL_BINS, found % ROUND_BINS
+    rounds = np.unique(-(-np.arange(CURVE_ROUND_BINS) * horizon // CURVE_ROUND_BINS))
+    place = (
+        found // (CURVE_ROUND_BINS * CURVE_PULL_BINS * n_arms),
+        arms,
+        found // CURVE_ROUND_BINS % CURVE_PULL_BINS,
+        found % CURVE_ROUND_BINS,
+    )
     spread = np.sqrt(counts * variance[arms])
     return CellTable(*place, counts, sums, spread, edges, reached, traffic / horizon, starts, rounds, multiplicative)
 
@@ -104,10 +109,10 @@ def _fit(table: CellTable, sums: Floats, *, falling: bool) -> tuple[Floats, Floa
     level, prior = _levels(table, sums)
     neutral = 1.0 if table.multiplicative else 0.0  # the level of a unit, or of a curve, that changes nothing
     units = np.full(table.traffic.size, neutral)
-    pulls = np.repeat(level[:, None], PULL_BINS, axis=1)
-    rounds = np.full((n_arms, ROUND_BINS), neutral)
-    pull_place = table.arm * PULL_BINS + table.pull_bin  # [cell] in the flattened curves
-    round_place = table.arm * ROUND_BINS + table.round_bin
+    pulls = np.repeat(level[:, None], CURVE_PULL_BINS, axis=1)
+    rounds = np.full((n_arms, CURVE_ROUND_BINS), neutral)
+    pull_place = table.arm * CURVE_PULL_BINS + table.pull_bin  # [cell] in the flattened curves
+    round_place = table.arm * CURVE_ROUND_BINS + table.round_bin
     pull_rows = sums_by(pull_place, table.counts, pulls.size).reshape(pulls.shape)
     round_rows = sums_by(round_place, table.counts, rounds.size).reshape(rounds.shape)
     for _ in range(_TURNS):

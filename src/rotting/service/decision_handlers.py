@@ -125,8 +125,6 @@ class DecisionHandlers:
             got = " and ".join(ways) or "none"
             raise InvalidValueError("ids, older_than_rounds or older_than", "be given, and only one", None, got=got)
         bandit, missing = hosted.bandit, wanted.missing
-        if missing != "drop":
-            _check_range(hosted, missing, "missing")
         if wanted.ids is None:
             limit, age = wanted.limit, {"older_than_rounds": wanted.older_than_rounds, "older_than": wanted.older_than}
             ended = await self._bandits.change(

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from rotting.common.statistics import mean_interval, quantiles, what_runs_can_mi
 from rotting.display.tables import (
     Column,
     FormattedTable,
+    Row,
     ends_text,
     half_widths,
     mean_cells,
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rotting.simulation.result import Result
-
-Row = dict[str, Any]
-"""A row of a table: its cells by name."""
 
 # Two policies may collect the same rewards in a different order, so that their regrets differ by rounding alone.
 TIE = 1e-9

@@ -4,11 +4,11 @@ import numpy as np
 
 from rotting.common.short_numbers import short_texts
 from rotting.common.statistics import mean_interval
-from rotting.display.tables import Column, FormattedTable, ends_text, interval_column, value_column
+from rotting.display.tables import Column, FormattedTable, Row, ends_text, interval_column, value_column
 from rotting.errors import InvalidValueError
 from rotting.problems.oracle import reference_kind
 from rotting.simulation.comparisons import geometric_mean, mean_ratio
-from rotting.simulation.result_tables import Row, regret_cells, regret_columns
+from rotting.simulation.result_tables import regret_cells, regret_columns
 from rotting.simulation.study_parameters import Value
 from rotting.simulation.study_points import StudyPoints
 

@@ -211,29 +211,6 @@ def _why_not_for(theorem: Theorem, known: Constants, problem: Problem, policy: P
     return why_wrong_scale(policy, problem.noise, known.sigma) if error is None else str(error)
 
 
-def why_no_bounds(problem: Problem, policy: Policy, horizon: int | None = None) -> tuple[str, ...]:
-    """Return the reasons why no theorem applies to a policy on a problem; empty if one applies.
-
-    If some theorem applies to the problem, only the reasons of the policy are returned.
-
-    Args:
-        problem: any.
-        policy: any.
-        horizon: T; the problem's own by default.
-
-    Example:
-        >>> from rotting.problems import two_arms
-        >>> why_no_bounds(two_arms(horizon=10), make("raw-ucb", alpha=1.4))
-        ('alpha must be in [5, inf) for RAW-UCB in Propositions 6 and 7 (rested), got 1.4',)
-        >>> why_no_bounds(two_arms(horizon=10), make("raw-ucb", alpha=5))
-        ()
-    """
-    known = constants(problem, horizon)
-    fit = [each for each in THEOREMS if _why_not(each, known) is None]
-    reasons = [_why_not_for(each, known, problem, policy) for each in fit or THEOREMS]
-    return () if None in reasons else tuple(dict.fromkeys(reason for reason in reasons if reason is not None))
-
-
 def applicable(problem: Problem, policy: Policy | None = None, horizon: int | None = None) -> FormattedTable:
     """Return for each theorem whether it applies to a problem, and why or why not.
 
