@@ -11,7 +11,7 @@ import rotting
 from benchmarks.measure import Contestant, Pulls, Sample
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled
-from rotting.engines.game import Board, draw, is_full, mean_now, new_board, state_is_full
+from rotting.engines.game import Board, draw, full_parts, is_full, mean_now, new_board
 from rotting.kernels.binding import bind
 from rotting.kernels.policy_slots import choose, update
 from rotting.kernels.random_numbers import derive_key
@@ -155,9 +155,7 @@ class Stretches:
         """Play up to round `until`, choosing by `scan` if given; return the seconds and the arms."""
         kernel = self.policy.kernel
         parts: dict[Any, Any] = {choose: scan or kernel.choose, update: kernel.update, draw: self.noise.draw}
-        if kernel.enlarge is not None:
-            parts[is_full] = state_is_full
-        loop = compiled(bind(_stretch, parts), self.policy)
+        loop = compiled(bind(_stretch, {**parts, **full_parts(kernel)}), self.policy)
         rest = (self.board, self.means, self.noise.scale, derive_key(SEED, "noise"), self.arms)
         chosen, done = np.zeros(until - self.rounds, np.int64), self.rounds
         loop(self.policy.params, self.state, *rest, 1, 0, chosen)  # no rounds: compiles

@@ -13,7 +13,7 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import compiled_for
 from rotting.engines.entry_points import EntryPoint
-from rotting.engines.game import is_full, state_is_full
+from rotting.engines.game import full_parts, is_full
 from rotting.kernels.binding import bind, slot
 from rotting.kernels.nested_state import State, flatten, unflatten
 from rotting.kernels.policy_slots import choose, explain, update
@@ -265,9 +265,8 @@ def bound_play(policy: Policy, counting: bool, counted: Counted = shrinks_width)
         decide: _rule(kernel, under_way),
         drawn_with: _drawn_with if weighs else _drawn_with_1,
         put_back: _put_back if weighs else _put_back_nothing,
+        **full_parts(kernel),
     }
-    if kernel.enlarge is not None:
-        parts[is_full] = state_is_full
     if counted is not shrinks_width:
         parts[shrinks_width] = counted
     return bind(play, parts)

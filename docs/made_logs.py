@@ -13,7 +13,7 @@ import rotting
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.compile import guarded_for
 from rotting.engines.entry_points import EntryPoint
-from rotting.engines.game import is_full, state_is_full
+from rotting.engines.game import full_parts, is_full
 from rotting.kernels.binding import Bindings, bind, slot
 from rotting.kernels.elementary import exp
 from rotting.kernels.nested_state import new_state
@@ -175,8 +175,9 @@ class World:
         )
         capacity = first_capacity(policy, n_arms, unit.size)
         state, key = new_state(policy, n_arms, capacity), derive_key(seed, "policy")
-        slots: Bindings = {choose: policy.kernel.choose, update: policy.kernel.update, pay: _PAY[self.rewards]}
-        loop = bind(play_rounds, slots if policy.kernel.enlarge is None else {**slots, is_full: state_is_full})
+        kernel = policy.kernel
+        slots: Bindings = {choose: kernel.choose, update: kernel.update, pay: _PAY[self.rewards], **full_parts(kernel)}
+        loop = bind(play_rounds, slots)
         play = guarded_for(EntryPoint(loop, policy, (policy.params, state, key, game)))
         while play(policy.params, state, key, game):
             state.full[0] = 0

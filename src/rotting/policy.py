@@ -50,7 +50,9 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True)
 class Kernel:
-    """The functions of one policy. They are compiled, so they allocate, raise and print nothing; only `init` may allocate.
+    """The functions of one policy.
+
+    They are compiled, so they raise and print nothing; only `init`, `propensities` and `enlarge` may allocate.
 
     Args:
         init: `init(p, n_arms, capacity) -> state` with room for `capacity` rounds. A state is a NamedTuple of arrays, or of

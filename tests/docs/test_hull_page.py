@@ -14,7 +14,7 @@ from docs.page_tables import filled
 from rotting import theory
 from rotting.kernels.random_numbers import derive_key
 from rotting.policies import raw_ucb
-from rotting.policies.raw_ucb_pp import RAWUCBpp, level_at, width
+from rotting.policies.raw_ucb_pp import RAWUCBpp, width
 
 PAGE = maker.PAGE.read_text("utf-8")
 STALE = "docs/hull.md or docs/hull.svg is stale: run `make docs` and commit it"
@@ -38,7 +38,7 @@ def test_the_counterexample_is_one() -> None:
     bounds = {}
     for k, (start, window, *numbers, vertex) in enumerate(shown):
         mean, h = sum(rewards[k:]) / (3 - k), 3 - k
-        wide = width(policy.params, level_at(policy.params, t, K), h, math.sqrt(h))
+        wide = width(policy.params, t / K, h, math.sqrt(h))
         bounds[k] = mean + wide
         assert (int(start), [float(each) for each in window.split(",")]) == (k, rewards[k:])
         assert [float(each) for each in numbers] == [round(each, 3) for each in (mean, wide, mean + wide)]

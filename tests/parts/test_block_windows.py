@@ -24,13 +24,14 @@ from tests.reference.full_scan import RAWUCBByBlocks
 LENGTH = 700 if INTERPRETED else 9_000
 
 
-def level_of_raw_ucb(p: Params, t: int, n_arms: int) -> float:
-    return level_at(p, t)
+def level_of_one_arm(p: Params, t: int) -> float:
+    """The level of RAW-UCB++, t / K."""
+    return float(t)
 
 
 SEARCHES = {
-    "raw-ucb-by-blocks": (level_of_raw_ucb, block_windows._search),
-    "raw-ucb-pp": (raw_ucb_pp.level_at, bind(block_windows._search, {window_width: raw_ucb_pp.width})),
+    "raw-ucb-by-blocks": (level_at, block_windows._search),
+    "raw-ucb-pp": (level_of_one_arm, bind(block_windows._search, {window_width: raw_ucb_pp.width})),
 }
 POLICIES: list[Policy] = [RAWUCBByBlocks(alpha=0.06), RAWUCBByBlocks(), RAWUCBByBlocks(alpha=4.0), RAWUCBpp()]
 
@@ -43,7 +44,7 @@ def test_the_search_finds_the_index(policy: Policy, name: str) -> None:
     search, explain = compiled(by_blocks, policy), compiled(policy.kernel.explain, policy)
     scan = compiled(full_scan.index, policy)
     for t, s in states_to_check(policy, streams(LENGTH)[name]):
-        found = search(policy.params, s, level_of(policy.params, t + 1, 1), 0, math.inf)
+        found = search(policy.params, s, level_of(policy.params, t + 1), 0, math.inf)
         reason = explain(policy.params, s, t + 1, np.array([0]), 0)
         assert found == reason.value == reason.mean + reason.width
         assert reason.mean == window_mean(s.history, 0, reason.window)

@@ -18,7 +18,7 @@ from rotting.common.progress import Progress
 from rotting.engines.cuda_device import ELSEWHERE, CudaKernel, Device
 from rotting.engines.cuda_game import Boards, link_thread, runs_axis
 from rotting.engines.game import new_board
-from rotting.engines.task import Chunk, Game, Origin, Task, take
+from rotting.engines.task import Chunk, Game, Origin, PlayedTask, Task, take
 from rotting.engines.threads import play_checked_runs
 from rotting.errors import EngineError
 from rotting.kernels.nested_state import flatten, new_state, unflatten
@@ -46,7 +46,7 @@ class Cuda:
     def close(self) -> None:
         """Do nothing: the memory is freed with the games."""
 
-    def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
+    def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[PlayedTask, None, None]:
         """Play tasks, as `Engine` describes."""
         running = _RunningBatches(bar)
         self._device.hold()
@@ -59,7 +59,7 @@ class Cuda:
             running.close()
             self._device.release()
 
-    def _play_game(self, tasks: list[Task], running: "_RunningBatches", bar: Progress) -> Iterator[tuple[Task, Chunk]]:
+    def _play_game(self, tasks: list[Task], running: "_RunningBatches", bar: Progress) -> Iterator[PlayedTask]:
         game = tasks[0].game
         check_supported(game.setting.unsupported_feature)
         play_checked_runs(game, tasks[-1].end - 1, bar)
@@ -283,7 +283,7 @@ class _Batch:
             regret=waiting.regret[part],
         )
 
-    def chunks(self) -> Iterator[tuple[Task, Chunk]]:
+    def chunks(self) -> Iterator[PlayedTask]:
         """Yield the tasks with their chunks, each with its share of the time."""
         first, n = 0, len(self._regret)
         for task in self.tasks:
@@ -314,7 +314,7 @@ class _RunningBatches:
             batch.seconds += (now - self._looked) / len(self.batches)
         self._looked = now
 
-    def finished(self, wait: bool = True) -> Iterator[tuple[Task, Chunk]]:
+    def finished(self, wait: bool = True) -> Iterator[PlayedTask]:
         """Launch the next rounds of batches whose last launch has finished; yield the tasks that are finished.
 
         Args:

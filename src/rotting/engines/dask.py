@@ -20,7 +20,7 @@ from itertools import chain
 
 from rotting.common.progress import Part, Progress
 from rotting.common.version import __version__
-from rotting.engines.task import Chunk, Game, Task, take
+from rotting.engines.task import Chunk, Game, PlayedTask, Task, take
 from rotting.engines.threads import Threads
 from rotting.engines.tiers import CompileMode
 from rotting.errors import EngineError, InvalidValueError, MissingExtraError
@@ -50,7 +50,7 @@ _GUARD = "a script must start them under `if __name__ == '__main__':`, since eve
 
 RunRanges = list[tuple[int, int]]
 """The first run and the number of runs of each task."""
-Played = tuple[list[tuple[int, Chunk]], RunRanges]
+FutureResult = tuple[list[tuple[int, Chunk]], RunRanges]
 """The result of a future: chunks, each with its first run, and the ranges that were not played."""
 
 
@@ -127,7 +127,7 @@ class Dask:
         if self._closes_client:
             self._client.close()
 
-    def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
+    def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[PlayedTask, None, None]:
         """Play tasks, as `Engine` describes."""
         tasks = iter(tasks)
         first = next(tasks, None)
@@ -213,7 +213,7 @@ def receive(game: Game) -> Game:
     return game
 
 
-def play_on_worker(game: Game, code_digest: str, parts: RunRanges, on_gpu: bool, compile: CompileMode) -> Played:
+def play_on_worker(game: Game, code_digest: str, parts: RunRanges, on_gpu: bool, compile: CompileMode) -> FutureResult:
     """Play some runs, on a worker.
 
     Args:
@@ -278,7 +278,7 @@ class _CancelCheck(Progress):
 class _Submitted:
     """A future, and what it plays."""
 
-    future: "distributed.Future[Played]"
+    future: "distributed.Future[FutureResult]"
     games: list[Game]  # more than one, if the same runs were requested twice
     on_gpu: bool
     returned: int  # how often workers have returned some of these runs unplayed
@@ -321,7 +321,7 @@ class _PendingFutures:
         self._submitted[key] = _Submitted(future, [game], on_gpu, returned)
         self._done.add(future)
 
-    def finished(self, most: int) -> Iterator[tuple[Task, Chunk]]:
+    def finished(self, most: int) -> Iterator[PlayedTask]:
         """Yield finished tasks until at most `most` futures are left."""
         while len(self._submitted) > most:
             future = next(self._done)
@@ -337,9 +337,9 @@ class _PendingFutures:
             used = {game.digest for each in (done, *self._submitted.values()) for game in each.games}
             self._games = {digest: sent for digest, sent in self._games.items() if digest in used}
 
-    def _result(self, future: "distributed.Future[Played]") -> Played:
+    def _result(self, future: "distributed.Future[FutureResult]") -> FutureResult:
         try:
-            played: Played = future.result()
+            played: FutureResult = future.result()
         except distributed.KilledWorker as error:
             raise EngineError(
                 f"workers must run until a task is finished, but several died in the same task: {error}"

@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterable
 from typing import Protocol
 
 from rotting.common.progress import Progress
-from rotting.engines.task import Chunk, Task
+from rotting.engines.task import PlayedTask, Task
 
 
 class Engine(Protocol):
@@ -14,7 +14,7 @@ class Engine(Protocol):
     so an engine may send it to another machine.
     """
 
-    def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
+    def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[PlayedTask, None, None]:
         """Play tasks, and yield them with their chunks as they finish.
 
         An engine may yield a task in several parts. Together they have each run of the task once, and their `game` is the same

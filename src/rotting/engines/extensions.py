@@ -6,13 +6,14 @@ write to `GameMemory`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.game import (
     Board,
+    HasPropensity,
     count,
     deliver_due_rewards,
     is_full,
@@ -20,6 +21,8 @@ from rotting.engines.game import (
     mean_now,
     memory_of_run,
     observe,
+    set_propensity,
+    write_propensity,
 )
 from rotting.kernels.binding import KernelFunction, slot
 from rotting.kernels.nested_state import new_state
@@ -151,14 +154,6 @@ def draw_delay(scale: Floats, key: int, run: int, t: int) -> int:
     raise NotImplementedError
 
 
-class HasPropensity(Protocol):
-    """A state whose `update` divides by the probability of the choice."""
-
-    @property
-    def propensity(self) -> Floats:
-        """[K] the probability with which each arm was last drawn."""
-
-
 def propensity_of(s: object, i: int) -> float:
     """Return 1 for a policy that does not use propensities."""
     return 1.0
@@ -167,15 +162,6 @@ def propensity_of(s: object, i: int) -> float:
 def own_propensity(s: HasPropensity, i: int) -> float:
     """Return the probability of the choice, by which the policy's `update` divides."""
     return float(s.propensity[i])
-
-
-def restore_propensity(s: object, i: int, value: float) -> None:
-    """Do nothing for a policy that does not use propensities."""
-
-
-def restore_own_propensity(s: HasPropensity, i: int, value: float) -> None:
-    """Restore the probability of the choice whose reward has arrived."""
-    s.propensity[i] = value
 
 
 def delay_reward(p: Params, s: object, b: Board, m: ExtendedMeans, t: int, i: int, reward: float, run: int) -> None:
@@ -200,7 +186,7 @@ def deliver_delayed_rewards(p: Params, s: object, b: Board, m: ExtendedMeans, t:
     e = b.memory
     while e.first_due[t - 1] != 0:
         pull = e.first_due[t - 1]
-        restore_propensity(s, e.arms[pull], e.propensities[pull])
+        set_propensity(s, e.arms[pull], e.propensities[pull])
         update(p, s, t - 1, e.arms[pull], e.rewards[pull])
         if is_full(s):
             return
@@ -241,7 +227,7 @@ class Extensions:
             found |= {deliver_due_rewards: deliver_delayed_rewards, observe: delay_reward, draw_delay: self.delay.draw}
             found[memory_of_run] = new_memory
             if "propensity" in new_state(policy, 1, 1)._fields:
-                found |= {propensity_of: own_propensity, restore_propensity: restore_own_propensity}
+                found |= {propensity_of: own_propensity, set_propensity: write_propensity}
         return found
 
 

@@ -8,7 +8,7 @@ state that can fill up, or a record of every round.
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from rotting.kernels.binding import NO_BINDINGS, Bindings, KernelFunction, alloc
 from rotting.kernels.exact_sums import add, difference
 from rotting.kernels.policy_slots import choose, init, update
 from rotting.kernels.random_numbers import subkey
-from rotting.policy import Params, Policy, small_capacity
+from rotting.policy import Kernel, Params, Policy, small_capacity
 from rotting.problems.mean_table import Means, mean_at, seek
 from rotting.problems.noise import Noise
 
@@ -175,6 +175,28 @@ def state_is_full(s: Any) -> bool:
     return bool(s.full[0] != 0)
 
 
+def full_parts(kernel: Kernel) -> Bindings:
+    """Return the functions to bind into any loop with `is_full`: a state can be full if the policy can enlarge it."""
+    return NO_BINDINGS if kernel.enlarge is None else {is_full: state_is_full}
+
+
+class HasPropensity(Protocol):
+    """A state whose `update` divides by the propensity of the decision."""
+
+    @property
+    def propensity(self) -> Floats:
+        """[K] the probability with which each arm was last drawn."""
+
+
+def set_propensity(s: object, arm: int, propensity: float) -> None:
+    """Do nothing: the policy does not use the propensities of decisions."""
+
+
+def write_propensity(s: HasPropensity, arm: int, propensity: float) -> None:
+    """Write the propensity of the decision whose reward is learned next into the state."""
+    s.propensity[arm] = propensity
+
+
 def enlarge(p: Params, s: object, capacity: int) -> object:
     """Return the state unchanged: it is never full."""
     return s
@@ -277,12 +299,8 @@ def play_runs(
 def policy_parts(policy: Policy, noise: Noise) -> dict[KernelFunction, KernelFunction]:
     """Return the functions to bind into `play` for this policy and this noise."""
     kernel = policy.kernel
-    parts: dict[KernelFunction, KernelFunction] = {choose: kernel.choose, update: kernel.update, draw: noise.draw}
-    if policy.sees_means:
-        parts[reveal] = reveal_means
-    if kernel.enlarge is not None:
-        parts[is_full] = state_is_full
-    return parts
+    seen = {reveal: reveal_means} if policy.sees_means else {}
+    return {choose: kernel.choose, update: kernel.update, draw: noise.draw, **seen, **full_parts(kernel)}
 
 
 def link(policy: Policy, noise: Noise, checked: bool = False, more: Bindings = NO_BINDINGS) -> Callable[..., None]:

@@ -223,6 +223,10 @@ class Task:
         return Task(self.game, self.first_run, runs), Task(self.game, self.first_run + runs, self.runs - runs)
 
 
+PlayedTask = tuple[Task, Chunk]
+"""A task, and what was played of it."""
+
+
 def take(waiting: deque[Task], runs: float) -> list[Task]:
     """Remove tasks with `runs` runs in all from the front of the queue, and return them; the last one may be split.
 

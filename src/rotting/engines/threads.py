@@ -19,14 +19,13 @@ from rotting.common.progress import Progress
 from rotting.engines.game import CANCEL, DONE
 from rotting.engines.game_start import GameStart, Loop, compiling_status, loop_entry
 from rotting.engines.kernel_errors import game_error
-from rotting.engines.task import Chunk, Game, Task
+from rotting.engines.task import Chunk, Game, PlayedTask, Task
 from rotting.engines.tiers import CompileMode
 from rotting.errors import KernelError
 from rotting.kernels.readable_errors import MISTAKES, is_library_code
 
 _AHEAD = 8  # tasks queued for each worker, so that none waits for the next
 _SHOW_SECONDS = 0.1  # between two updates of the progress bar
-_Played = tuple[Task, Chunk]
 
 
 class Threads:
@@ -47,7 +46,7 @@ class Threads:
     def close(self) -> None:
         """Do nothing: the threads end with the games."""
 
-    def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[tuple[Task, Chunk], None, None]:
+    def play(self, tasks: Iterable[Task], bar: Progress) -> Generator[PlayedTask, None, None]:
         """Play tasks, as `Engine` describes."""
         pool = _Pool(self.workers, bar)
         try:
@@ -57,14 +56,14 @@ class Threads:
         finally:
             pool.close()
 
-    def _submit_game(self, tasks: Iterator[Task], pool: "_Pool", bar: Progress) -> Iterator[tuple[Task, Chunk]]:
+    def _submit_game(self, tasks: Iterator[Task], pool: "_Pool", bar: Progress) -> Iterator[PlayedTask]:
         """Submit the tasks of one game, and yield those of any game that finish meanwhile."""
         first = next(tasks)
         game = first.game
         loop: Loop | None = None
         checked: Loop | None = None
         tried: float = math.inf if is_library_code(game.linked) else -1  # the last run that is checked, or need not be
-        trials: list[Future[_Played]] = []  # checked runs that may not have finished
+        trials: list[Future[PlayedTask]] = []  # checked runs that may not have finished
         yield from pool.finished()
         start = GameStart(game, bar, self._compile)
         try:
@@ -115,7 +114,7 @@ def _compiled_loop(game: Game, bar: Progress, checked: bool = False) -> Loop:
 
 def _interpret(
     pool: "_Pool", task: Task, start: GameStart, bar: Progress
-) -> Generator[tuple[Task, Chunk], None, tuple[Task, Loop | None]]:
+) -> Generator[PlayedTask, None, tuple[Task, Loop | None]]:
     """Play a task interpreted, to its end or until there is machine code; return what is left of it, and the machine code."""
     future, began, loop = pool.interpret(task), time.monotonic(), None
     while not future.done():
@@ -141,11 +140,11 @@ def _play(task: Task, loop: Loop, signal: Ints) -> Chunk:
     return chunk._replace(seconds=time.thread_time() - began)
 
 
-def _play_compiled(task: Task, loop: Loop, signal: Ints) -> _Played:
+def _play_compiled(task: Task, loop: Loop, signal: Ints) -> PlayedTask:
     return task, _play(task, loop, signal)
 
 
-def _play_interpreted(task: Task, signal: Ints) -> _Played:
+def _play_interpreted(task: Task, signal: Ints) -> PlayedTask:
     """Play as many runs of a task as there is time for; what they took says nothing about the policy, and is NaN."""
     game = task.game
     own = is_library_code(game.linked)
@@ -162,36 +161,36 @@ class _Pool:
         self._bar = bar
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="rotting")
         self._interpreter = ThreadPoolExecutor(1, thread_name_prefix="rotting-interpreter")
-        self.waiting: dict[Future[_Played], tuple[Task, Ints]] = {}
-        self._done: SimpleQueue[Future[_Played]] = SimpleQueue()
+        self.waiting: dict[Future[PlayedTask], tuple[Task, Ints]] = {}
+        self._done: SimpleQueue[Future[PlayedTask]] = SimpleQueue()
         self._rounds = 0  # rounds of the tasks that are finished
         self._shown_rounds = 0  # rounds that the progress bar has counted
         self._shown_at = time.monotonic()
 
-    def submit(self, task: Task, loop: Loop) -> Future[_Played]:
+    def submit(self, task: Task, loop: Loop) -> Future[PlayedTask]:
         """Queue a task for the next free thread."""
         signal = np.zeros(2, np.int64)
         return self._watch(self._threads.submit(_play_compiled, task, loop, signal), task, signal)
 
-    def interpret(self, task: Task) -> Future[_Played]:
+    def interpret(self, task: Task) -> Future[PlayedTask]:
         """Play a task interpreted, now: the GIL lets one thread do so at a time."""
         signal = np.zeros(2, np.int64)
         return self._watch(self._interpreter.submit(_play_interpreted, task, signal), task, signal)
 
-    def _watch(self, future: Future[_Played], task: Task, signal: Ints) -> Future[_Played]:
+    def _watch(self, future: Future[PlayedTask], task: Task, signal: Ints) -> Future[PlayedTask]:
         self.waiting[future] = task, signal
         future.add_done_callback(self._done.put)
         return future
 
-    def rounds_of(self, future: Future[_Played]) -> int:
+    def rounds_of(self, future: Future[PlayedTask]) -> int:
         """Return how many rounds of a task were played."""
         return int(self.waiting[future][1][DONE])
 
-    def cancel(self, future: Future[_Played]) -> None:
+    def cancel(self, future: Future[PlayedTask]) -> None:
         """Stop an interpreted task; the runs that are complete count."""
         self.waiting[future][1][CANCEL] = 1
 
-    def finished(self, *awaited: Future[_Played]) -> Iterator[tuple[Task, Chunk]]:
+    def finished(self, *awaited: Future[PlayedTask]) -> Iterator[PlayedTask]:
         """Yield the finished tasks; wait until the awaited ones are among them, and show the progress meanwhile."""
         left = self.waiting.keys() & awaited
         while left or not self._done.empty():

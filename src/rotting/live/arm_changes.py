@@ -52,9 +52,9 @@ class ArmChanges(BanditView[Arm]):
             raise InvalidValueError("prior", rule, prior)
         if isinstance(prior, str) and prior == "pooled":
             pending = self._state.pending
-            if not pending.number:
+            if not pending.n_rewards:
                 raise InvalidValueError("prior", "be a mean and a weight as long as there are no rewards", prior)
-            return pending.total / pending.number, 1
+            return pending.reward_sum / pending.n_rewards, 1
         if not isinstance(prior, tuple | list) or len(prior) != 2:
             raise InvalidValueError("prior", "be a mean and a weight, or 'pooled'", prior)
         return self._reward_rule.check(prior[0], "mean"), int(_WEIGHT.check("weight", prior[1]))

@@ -263,7 +263,7 @@ class Arms(Generic[Arm]):
         if slots.size == self.slots.size:
             return None, None
         if 2 * slots.size <= self.slots.size:
-            return [self.names[slot] for slot in (slots.slots if isinstance(slots, Complement) else slots)], None
+            return [self.names[slot] for slot in to_slots(slots)], None
         hidden = sorted(slots.hidden) if isinstance(slots, Complement) else np.setdiff1d(self.slots, slots)
         return None, [self.names[slot] for slot in hidden]
 

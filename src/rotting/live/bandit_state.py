@@ -98,7 +98,7 @@ class BanditState(Generic[Arm]):
         learner: Learner,
         pending_rule: PendingMode,
         arms: Arms[Arm],
-        key: int,
+        random_key: int,
         rounds: int,
         ledger: Ledger,
         orphans: Orphans,
@@ -106,7 +106,7 @@ class BanditState(Generic[Arm]):
         probe: Probe | None = None,
     ) -> None:
         self.policy, self.learner, self.pending_rule = learner.policy, learner, pending_rule
-        self.arms, self.random_key, self.rounds, self.ledger, self.orphans = arms, key, rounds, ledger, orphans
+        self.arms, self.random_key, self.rounds, self.ledger, self.orphans = arms, random_key, rounds, ledger, orphans
         self.window, self.probe = window, probe
         self.latest = 0.0
         """With a reward window, the time of the latest decision."""
@@ -138,12 +138,12 @@ class BanditState(Generic[Arm]):
         if pending not in ("shrink", "ignore"):
             raise InvalidValueError("pending", "be 'shrink' or 'ignore'", pending)
         names = Arms(arms)
-        key = derive_key(nonnegative_int("seed", seed), "policy")
+        random_key = derive_key(nonnegative_int("seed", seed), "policy")
         ledger = Ledger(positive_int("max_pending", max_pending))
         learner = Learner.new(policy, len(names.names), compile)
         window = RewardWindow.checked(policy, reward_window, missing)
         pauses = None if probe is None else Probe(probe)
-        state = cls(learner, pending, names, key, 0, ledger, Orphans(ledger.max_pending), window, pauses)
+        state = cls(learner, pending, names, random_key, 0, ledger, Orphans(ledger.max_pending), window, pauses)
         state.missing_zeros.done = window is not None
         return state
 

@@ -1,4 +1,4 @@
-"""Chooses arms and learns their rewards: with the policy's state and the pending decisions."""
+"""Chooses arms, and settles pending decisions: with the policy's state and the counts of pending decisions."""
 
 from collections.abc import Callable
 
@@ -21,11 +21,11 @@ _explanation: Callable[[type[ArmExplanation], tuple[object, ...]], ArmExplanatio
 
 
 class Chooser:
-    """Chooses arms for a bandit, and learns the rewards of its decisions. It knows slots and rounds, but no ids.
+    """Chooses arms for a bandit, and settles its pending decisions. It knows slots and rounds, but no ids.
 
     Args:
         learner: the policy with the rewards that it has learned.
-        pending: the pending decisions.
+        pending: the counts of pending decisions.
     """
 
     __slots__ = ("_draws", "_propensity", "learner", "pending")

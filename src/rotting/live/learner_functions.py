@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.engines.entry_points import EntryPoint
-from rotting.engines.game import is_full, state_is_full
+from rotting.engines.game import full_parts, is_full, set_propensity, write_propensity
 from rotting.engines.tiers import CompileMode, Functions
 from rotting.kernels.binding import Bindings, KernelFunction, bind
 from rotting.kernels.nested_state import new_state
@@ -25,23 +24,6 @@ def choose_and_explain(p: Params, s: object, t: int, key: int, arms: Ints) -> Sl
     arm = choose(p, s, t, key, arms)
     reason = explain(p, s, t, arms, arm)
     return int(arm), float(reason.value), float(reason.mean), int(reason.window), float(reason.width)
-
-
-class HasPropensity(Protocol):
-    """The state of a policy that divides rewards by the propensity of their decision."""
-
-    @property
-    def propensity(self) -> Floats:
-        """[K] the propensity of each arm."""
-
-
-def set_propensity(s: object, arm: int, propensity: float) -> None:
-    """Do nothing: the policy does not use the propensities of decisions."""
-
-
-def write_propensity(s: HasPropensity, arm: int, propensity: float) -> None:
-    """Write the propensity of the decision whose reward is learned next into the state."""
-    s.propensity[arm] = propensity
 
 
 def learn(p: Params, s: object, t: int, arm: int, reward: float) -> bool:
@@ -101,7 +83,7 @@ def _entries(policy: Policy) -> dict[str, EntryPoint | None]:
     both = None  # the functions of a user's policy are called one by one, with checks after each
     if kernel.explain is not None and is_trusted(policy):
         both = bind(choose_and_explain, {choose: kernel.choose, explain: kernel.explain})
-    parts: Bindings = {update: kernel.update} if kernel.enlarge is None else {update: kernel.update, is_full: state_is_full}
+    parts: Bindings = {update: kernel.update, **full_parts(kernel)}
     divides = {set_propensity: write_propensity} if "propensity" in state._fields else {}
     return {
         "choose": entry(kernel.choose, 1, 1, arms),

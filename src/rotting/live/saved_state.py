@@ -67,7 +67,7 @@ class StateParts(NamedTuple):
             "pending": state.pending_rule,
             "max_pending": ledger.max_pending,
             "orphans": state.orphans.to_json(),
-            "rewards": [pending.total, pending.number],
+            "rewards": [pending.reward_sum, pending.n_rewards],
             "reporting": state.missing_zeros.to_json(),
         }
         if state.window is not None:
@@ -126,23 +126,23 @@ def restore(saved: object, compile: CompileMode = "auto") -> BanditState:
     window = None
     if "reward_window" in data:
         window = RewardWindow(float(data["reward_window"]), None if data["missing"] is None else float(data["missing"]))
-    rule, key = current_rule(data["pending"]), int(data["key"], 16)
+    rule, random_key = current_rule(data["pending"]), int(data["key"], 16)
     probe = Probe(data["probe"], dict(data["first_pulls"])) if "probe" in data else None
-    state = BanditState(learner, rule, arms, key, data["rounds"], ledger, orphans, window, probe)
+    state = BanditState(learner, rule, arms, random_key, data["rounds"], ledger, orphans, window, probe)
     state.latest = float(data.get("latest", 0.0))
     state.missing_zeros = MissingZeros(*data["reporting"])
     pending = state.pending
     for saved_arm in data["arms"]:
         pending.restore(saved_arm["slot"], saved_arm["pulls"])
-    pending.total, pending.number = float(data["rewards"][0]), data["rewards"][1]
+    pending.reward_sum, pending.n_rewards = float(data["rewards"][0]), data["rewards"][1]
     for saved_entry in data["decisions"]:
         entry = Entry(*saved_entry)
         ledger.add(entry)
         pending.decided(entry.slot)
-    for key, slot, _, _, reward, _, expired in data.get("early", ()):
+    for id, slot, _, _, reward, _, expired in data.get("early", ()):
         learner.learn(state.rounds, slot, float(reward))
-        if isinstance(key, str):
-            ledger.closed.add(key, None if expired else float(reward))
+        if isinstance(id, str):
+            ledger.closed.add(id, None if expired else float(reward))
     return state
 
 

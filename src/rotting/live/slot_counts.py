@@ -24,7 +24,7 @@ class SlotCounts:
     def __init__(self, policy: Policy, n_slots: int, has_rule: bool, by_index: bool) -> None:
         self.pending = [0] * n_slots  # decisions of each slot without a reward
         self.rewards = [0] * n_slots
-        self.total, self.number = 0.0, 0  # sum and number of all rewards
+        self.reward_sum, self.n_rewards = 0.0, 0  # of all slots
         self.has_rule, self.by_index = has_rule, by_index
         self.waiting: set[int] = set()
         """Slots that the policy does not choose from; if there are none, the policy chooses alone."""
@@ -83,8 +83,8 @@ class SlotCounts:
         """Count a reward; `was_decided`: it belongs to a decision, which is no longer pending."""
         self.pending[slot] -= was_decided
         self.rewards[slot] += 1
-        self.total += reward if self._least <= reward <= self._most else min(max(reward, self._least), self._most)
-        self.number += 1
+        self.reward_sum += reward if self._least <= reward <= self._most else min(max(reward, self._least), self._most)
+        self.n_rewards += 1
         if self.has_rule:  # as `_changed` does
             self.stale.add(slot)
             if not self.by_index or self.pending[slot] == 0:
@@ -96,8 +96,8 @@ class SlotCounts:
         for i in np.flatnonzero(numbers).tolist():
             self.rewards[i] += int(numbers[i])
             self._changed(i)
-        sums = np.add.accumulate(np.concatenate([[self.total], np.clip(rewards, self._least, self._most)]))
-        self.total, self.number = float(sums[-1]), self.number + rewards.size
+        sums = np.add.accumulate(np.concatenate([[self.reward_sum], np.clip(rewards, self._least, self._most)]))
+        self.reward_sum, self.n_rewards = float(sums[-1]), self.n_rewards + rewards.size
 
     def add_slot(self) -> None:
         """Add a slot with counts of zero."""

@@ -14,7 +14,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import nonnegative_int
 from rotting.engines.code_cache import is_cached
 from rotting.engines.entry_points import EntryPoint, interpreted
-from rotting.engines.game import is_full, state_is_full
+from rotting.engines.game import full_parts, is_full
 from rotting.engines.tiers import COMPILE_SECONDS, resolve_mode
 from rotting.kernels.binding import bind
 from rotting.kernels.nested_state import new_state
@@ -88,8 +88,8 @@ def play_rounds(
 
 def stack_entry(policy: Policy) -> EntryPoint:
     """Return the loop of a policy on stacks as it is called."""
-    slots = {choose: policy.kernel.choose, update: policy.kernel.update}
-    loop = bind(play_rounds, slots if policy.kernel.enlarge is None else {**slots, is_full: state_is_full})
+    kernel = policy.kernel
+    loop = bind(play_rounds, {choose: kernel.choose, update: kernel.update, **full_parts(kernel)})
     numbers, rewards = np.zeros(1, np.int64), np.zeros(1)
     rest = (1, numbers, numbers, numbers, rewards, numbers, numbers, numbers)
     return EntryPoint(loop, policy, (policy.params, new_state(policy, 1, 1), *rest))

@@ -19,6 +19,7 @@ and what makes them fast, is here:
     discounts            discounted counts and sums
     exponential_weights  weights and draws of the Exp3 family
     posteriors           Thompson sampling: draws, propensities, explanations
+    paired_draws         the propensities of Thompson sampling with two draws for each arm
     restarts             which arms restart after an alarm, and exploration in turn
     glr_test             the generalised likelihood ratio test for a change
     divergences          Kullback-Leibler divergences and the bounds they give

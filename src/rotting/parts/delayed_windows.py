@@ -146,7 +146,7 @@ def tightest_delayed(p: Params, s: HasGrid, level: float, i: int) -> Reason:
     return best
 
 
-def _pulled(s: HasGrid, i: int) -> bool:
+def _was_pulled(s: HasGrid, i: int) -> bool:
     return bool(s.grid.pulls[i] > 0)
 
 
@@ -186,7 +186,7 @@ def _lower_floor(s: HasFloors, i: int, j: int) -> None:
     s.floor[i] = min(s.floor[i], s.grid.mean[i, j] + s.tournament.level[0] / s.grid.root[j])
 
 
-DELAYED_WINDOWS: Bindings = {pulled: _pulled, line: _line, search: _search_all}
+DELAYED_WINDOWS: Bindings = {pulled: _was_pulled, line: _line, search: _search_all}
 """Binds `largest_index` to the windows of the fields `grid` and `line` of the state."""
 
 DELAYED_LINES: Bindings = {

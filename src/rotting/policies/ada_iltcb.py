@@ -121,7 +121,7 @@ class State(NamedTuple):
     block: Ints  # [3] number of the block, its first round, and L
     rewards: Ints  # [1] how many there are in this block
     now: Ints  # [1] the round that is played
-    epoch: Ints  # [2] rounds before the game that this state is tuned to, and its length
+    epoch: Ints  # [2] of the doubling trick, not the epochs above: rounds before, and length T
     presence: Presence
 
 
@@ -285,7 +285,7 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
 def advance(p: Params, s: State, t: int) -> None:
     """Do what comes before round t: end the rounds before, or begin an epoch if an arm has come."""
     if arm_came(s):
-        begin_epoch(p, s, t)
+        begin_blocks(p, s, t)
         s.now[0] = t
     for i in range(s.known.size):
         s.known[i] = s.presence.here[i]
@@ -302,7 +302,8 @@ def arm_came(s: State) -> bool:
     return False
 
 
-def begin_epoch(p: Params, s: State, t: int) -> None:
+def begin_blocks(p: Params, s: State, t: int) -> None:
+    """Begin an epoch at round t: blocks are counted from 0 again, and L is that of the arms that are there."""
     s.block[2] = ceil(p.length * s.presence.number[0] * log_term(p, s))
     begin_block(s, 0, t)
 
@@ -324,13 +325,13 @@ def end_round(p: Params, s: State, t: int) -> None:
         if start >= first and s.started[start] == m:
             estimate_means(s, start, t)
             if differs(p, s, m, j - 1):
-                begin_epoch(p, s, t + 1)
+                begin_blocks(p, s, t + 1)
                 return
     if t - first + 1 == block_rounds(s):
         estimate_means(s, first, t)
         for m in range(j):
             if differs(p, s, m, m):
-                begin_epoch(p, s, t + 1)
+                begin_blocks(p, s, t + 1)
                 return
         begin_block(s, j + 1, t + 1)
 

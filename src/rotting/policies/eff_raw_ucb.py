@@ -4,15 +4,40 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import ABOVE_ONE, POSITIVE, SCALE
-from rotting.kernels.binding import bind_all
-from rotting.parts.delayed_windows import DELAYED_LINES, Grid, eff_update, new_grid, tightest_delayed
-from rotting.parts.lazy_choice import arm_scale, largest_index_by_tournament, level_rises
-from rotting.parts.noise_scale import NoiseScale, arm_noise, forget_noise, is_given, new_noise_scale, observe_noise
-from rotting.parts.tournament import Tournament, admit, new_tournament, readmit, reopen, update_line
+from rotting.kit import (
+    ABOVE_ONE,
+    DELAYED_LINES,
+    POSITIVE,
+    SCALE,
+    Floats,
+    Grid,
+    Ints,
+    Kernel,
+    NoiseScale,
+    Params,
+    Policy,
+    Reason,
+    Tournament,
+    admit,
+    arm_noise,
+    arm_scale,
+    bind_all,
+    eff_update,
+    forget_noise,
+    is_given,
+    largest_index_by_tournament,
+    level_rises,
+    new_grid,
+    new_noise_scale,
+    new_tournament,
+    observe_noise,
+    parameter,
+    readmit,
+    reopen,
+    tightest_delayed,
+    update_line,
+)
 from rotting.policies.raw_ucb import level_at
-from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
 class EffRAWUCB(Policy):

@@ -9,8 +9,8 @@ from rotting.parts.confidence import window_width
 from rotting.parts.delayed_windows import DELAYED_WINDOWS, eff_update, tightest_delayed
 from rotting.parts.lazy_choice import arm_scale, largest_index
 from rotting.parts.noise_scale import arm_noise, forget, observe_noise
-from rotting.policies.eff_raw_ucb import State, init
-from rotting.policies.raw_ucb_pp import level_at, width
+from rotting.policies.eff_raw_ucb import State, init  # floor and tournament stay unused: these widths are not level / root
+from rotting.policies.raw_ucb_pp import width
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
@@ -54,12 +54,12 @@ class EffRAWUCBpp(Policy):
 
 def index(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
     """Return the minimum over h_j <= N_i of mean_i^{h_j} + c(h_j, t)."""
-    return tightest_delayed(p, s, level_at(p, t, arms.size), i)
+    return tightest_delayed(p, s, t / arms.size, i)
 
 
 def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     """Return the arm with the largest index, the lowest on a tie; each arm once first. Few of the indices are computed."""
-    return largest_index(p, s, level_at(p, t, arms.size), arms)
+    return largest_index(p, s, t / arms.size, arms)
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:

@@ -35,8 +35,7 @@ class FEWA(Policy):
 
     Args:
         alpha: confidence level, `delta_t = 2 / t**alpha`. The theory asks for 4 (restless) or 5 (rested); 0.06 in practice.
-        sigma: sub-Gaussian scale of the rewards, or "estimate": learned from the differences of an arm's successive rewards. No
-            theorem covers that.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": see docs/unknown-noise.md.
 
     Needs to know sigma, or estimates it; neither the horizon nor the number of changes. Sound for rested and for restless
     rotting.

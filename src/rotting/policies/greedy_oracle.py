@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rotting.common.arrays import Floats, Ints
-from rotting.policy import Kernel, Params, Policy
+from rotting.kit import Floats, Ints, Kernel, Params, Policy
 
 
 class GreedyOracle(Policy):

@@ -13,24 +13,43 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from rotting.common.arrays import Ints
-from rotting.common.rules import POSITIVE, SCALE
-from rotting.kernels.binding import bind_all
-from rotting.kernels.elementary import log
-from rotting.parts.hull_windows import HULL_WINDOWS, HullLines, new_hull_lines, record_on_hull, tightest_on_hull
-from rotting.parts.lazy_choice import arm_scale, largest_index_by_tournament, level_rises
-from rotting.parts.noise_scale import (
+from rotting.kit import (
+    HULL_WINDOWS,
+    POSITIVE,
+    SCALE,
+    HullLines,
+    Ints,
+    Kernel,
     NoiseScale,
+    Params,
+    Policy,
+    Reason,
+    Stacks,
+    Tournament,
+    admit,
     arm_noise,
+    arm_scale,
+    bind_all,
+    enlarged,
     forget_noise,
     given_sigma,
     is_given,
+    largest_index_by_tournament,
+    level_rises,
+    log,
+    new_hull_lines,
     new_noise_scale,
+    new_stacks,
+    new_tournament,
     observe_noise,
+    parameter,
+    readmit,
+    record_on_hull,
+    release,
+    reopen,
+    tightest_on_hull,
+    update_line,
 )
-from rotting.parts.stack_pool import Stacks, enlarged, new_stacks, release
-from rotting.parts.tournament import Tournament, admit, new_tournament, readmit, reopen, update_line
-from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
 class RAWUCB(Policy):

@@ -64,11 +64,6 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
     return State(history=new_prefix_sums(n_arms, capacity), lines=new_block_lines(n_arms), noise=new_noise_scale(n_arms))
 
 
-def level_at(p: Params, t: int, n_arms: int) -> float:
-    """Return t / K."""
-    return t / n_arms
-
-
 def width(p: Params, level: float, h: int, root: float) -> float:
     """Return c(h, t), of which `level` is t / K."""
     x = level / h
@@ -80,12 +75,12 @@ def width(p: Params, level: float, h: int, root: float) -> float:
 
 def index(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
     """Return the minimum over h <= N_i of mean_i^h + c(h, t)."""
-    return tightest_in_blocks(p, s, level_at(p, t, arms.size), i)
+    return tightest_in_blocks(p, s, t / arms.size, i)
 
 
 def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     """Return the arm with the largest index, the lowest on a tie; each arm once first. Few of the indices are computed."""
-    return largest_index(p, s, level_at(p, t, arms.size), arms)
+    return largest_index(p, s, t / arms.size, arms)
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:

@@ -4,9 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rotting.common.arrays import Floats, Ints
-from rotting.kernels.random_numbers import uniform
-from rotting.policy import Kernel, Params, Policy
+from rotting.kit import Floats, Ints, Kernel, Params, Policy, uniform
 
 
 class Uniform(Policy):
