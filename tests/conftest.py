@@ -22,6 +22,10 @@ _START = time.monotonic()
 # tiers say what they want.
 os.environ.setdefault("ROTTING_COMPILE", "now")
 
+# A shell starts commands in the background with SIGINT ignored, and every process that a test starts would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=EXAMPLES, database=None)
 hypothesis.settings.load_profile("fixed")
 
