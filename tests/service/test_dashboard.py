@@ -415,8 +415,9 @@ def test_a_thousand_arms_are_hardly_more_work_than_thirty(open_page: Open, clien
         pages[arms] = open_page(f"/#/{name}")
         wait_until_drawn(pages[arms])
         assert pages[arms].locator("tbody tr").count() == 20
+        # On a busy machine, the page first shows the events that the service has read so far.
+        pages[arms].locator(".legend .name").first.filter(has_text=re.compile(f"^{arms - 8} other arms$")).wait_for()
         assert pages[arms].locator(".legend .name").count() == 9
-        assert pages[arms].locator(".legend .name").first.inner_text() == f"{arms - 8} other arms"
 
     def use(page: "Page", arms: int) -> Callable[[], None]:
         def work() -> None:
