@@ -96,8 +96,8 @@ class EventAppender:
             self._places.update((bandit_id, 0) for bandit_id, _ in new.values())
         if database.mark is not None:
             database.mark.advance(last, len(self._bandits))
-        # Events in a file that was deleted meanwhile must not be acknowledged. The WAL is left to the check of every second:
-        # after `stat`, Linux gives its next write a finer time stamp, and synchronising that takes 40 us.
+        # Events in a file that was deleted meanwhile must not be acknowledged. The WAL is left to the check of every second: a
+        # `stat` of it after each commit makes the next commit take 40 us longer, measured on ext4 of Linux 6.18.
         if database.durability == "disk" and not database.file.is_in_place:
             database.check_files()
 
