@@ -110,9 +110,10 @@ def _require_no_trace(rule: str, policy: Policy, here: Ints, removed: int) -> No
 def check_removal(policy: Policy) -> None:
     """Forget the first, a middle and the last arm, and use its slot again: nothing of it may be left, and nothing else lost."""
     for removed, unused in ((1, 2), (0, 1), (ARMS, ARMS - 1)):  # neighbours, so that the order of the other arms stays
-        here, every = np.delete(np.arange(ARMS + 1), unused), np.arange(ARMS)
+        here = np.delete(np.arange(ARMS + 1), unused)
         learner = _played(policy, here, removed)
         if removed == 1:
+            every = np.arange(ARMS)
             _require_same(_COUNT_RULE, learner.copy(), here, _played(policy, every, removed, slots=ARMS), every)
             forgetful, spared = learner.copy(), learner.copy()
             _forget(forgetful, unused, here)

@@ -139,9 +139,8 @@ class OpenFile:
                     raise self._changed(suffix, "deleted")
                 if now[:2] != before[:2]:
                     raise self._changed(suffix, "replaced")
-                if now.size < before.size and suffix != "-shm" and not (suffix and self._may_shrink):
-                    raise self._changed(suffix, "truncated")
-                if suffix == "-wal" and now.size > 0 and not self._may_shrink and not self._has_wal_header():
+                cut = suffix == "-wal" and now.size > 0 and not self._may_shrink and not self._has_wal_header()
+                if cut or (now.size < before.size and suffix != "-shm" and not (suffix and self._may_shrink)):
                     raise self._changed(suffix, "truncated")
                 self._files[suffix] = now
             if self._key is not None:
@@ -151,9 +150,14 @@ class OpenFile:
             return self._files["-wal"].size if "-wal" in self._files else 0
 
     def _has_wal_header(self) -> bool:
-        """Return whether the WAL still begins as it must: where it was cut off, the next write leaves zeros before itself."""
-        with open(f"{self._path}-wal", "rb") as wal:  # noqa: PTH123 - SQLite holds no locks on this file
-            return wal.read(len(_WAL_MAGIC[0])) in _WAL_MAGIC
+        """Return whether the WAL begins as every WAL does: if it was cut off, the next write leaves zeros before itself."""
+        try:
+            with open(f"{self._path}-wal", "rb") as wal:  # noqa: PTH123 - SQLite holds no locks on this file
+                return wal.read(len(_WAL_MAGIC[0])) in _WAL_MAGIC
+        except FileNotFoundError:  # since it was looked at
+            raise self._changed("-wal", "deleted") from None
+        except OSError as error:
+            raise self._inaccessible(error) from error
 
     @property
     def is_in_place(self) -> bool:
@@ -212,8 +216,11 @@ class OpenFile:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise StoreFailedError(f"cannot be accessed ({error.strerror})", self._path) from error
+            raise self._inaccessible(error) from error
         return _FileInfo(found.st_dev, found.st_ino, found.st_size)
+
+    def _inaccessible(self, error: OSError) -> StoreError:
+        return StoreFailedError(f"cannot be accessed ({error.strerror})", self._path)
 
     def _changed(self, suffix: str, how: str) -> StoreError:
         """Return the error for a file that was deleted, replaced or truncated while it was open."""
