@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rotting.engines.cuda_game import run_selector, runs_axis
+from rotting.engines.cuda_game import run_selector, runs_axis, thread_number
 from rotting.errors import EngineError, KernelError, MissingExtraError
+from rotting.kernels.elementary import exp, expm1, log, log1p, power
 from rotting.kernels.nested_state import flatten, unflatten
+from rotting.parts.divergences import kl_bernoulli_upper
+from rotting.policies.ucb1 import UCB1
 from rotting.policy import Policy
 from rotting.problems import FixedDelay
-from rotting.problems.noise import Noise
+from rotting.problems.noise import Gaussian, Noise
 from rotting.registry import make
 from rotting.simulation import simulate as simulation
 from rotting.simulation.plan import Simulation, plan
@@ -32,6 +35,13 @@ def test_every_policy_plays_the_games_of_the_cpu() -> None:
 
 def test_every_noise_pays_what_it_pays_on_the_cpu() -> None:
     assert on_simulated_gpu("every_noise") == {repr(noise): True for noise in NOISES}
+
+
+def test_a_gpu_that_fuses_operations_is_refused() -> None:
+    assert on_simulated_gpu("fused_operations") == (
+        "engine='cuda' needs versions of numba-cuda and the CUDA libraries that round each operation by itself, "
+        "got ones that fuse products and sums; engine='threads' plays on the CPU"
+    )
 
 
 def test_states_that_are_full_get_more_room() -> None:
@@ -269,15 +279,46 @@ def test_a_gpu_plays_the_games_of_the_cpu(policy: Policy, noise: Noise) -> None:
     assert simulate(engine="cuda", **games) == simulate(**games)
 
 
+def _elementary_functions(x: Any, y: Any, out: Any) -> None:
+    r = thread_number()
+    if r < x.size:
+        out[0, r] = log(x[r])
+        out[1, r] = log1p(x[r] - y[r])
+        out[2, r] = exp(-x[r])
+        out[3, r] = expm1(y[r] - x[r])
+        out[4, r] = power(x[r], y[r])
+        out[5, r] = kl_bernoulli_upper(y[r], x[r])
+
+
+@pytest.mark.gpu
+def test_compiled_functions_round_every_operation_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A game shows a wrong last bit only if it decides a choice; this test shows every one."""
+    from rotting.engines.cuda_device import Device
+
+    rng = np.random.default_rng(4)
+    x, y, out = rng.exponential(size=20_000), rng.random(20_000), np.zeros((6, 20_000))
+    device = Device()
+    stream = device.stream()
+    on_device = tuple(device.put(each, stream) for each in (x, y, out))
+    device.launch(device.kernel(_elementary_functions, UCB1(), Gaussian(), on_device), x.size, stream, *on_device)
+    found = device.get(on_device[2], stream)
+    for r in range(x.size):
+        monkeypatch.setitem(_elementary_functions.__globals__, "thread_number", lambda r=r: r)
+        _elementary_functions(x, y, out)
+    assert (found == out).all(axis=1).tolist() == [True] * 6
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("policy", players(100), ids=lambda policy: policy.name)
-def test_compiled_code_rounds_every_operation_by_itself(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_code_has_no_fused_or_approximate_operations(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     from rotting.engines import cuda_device
 
     kernels: dict[str, Any] = {}
     monkeypatch.setattr(cuda_device, "_kernels", kernels)
     simulate(policy, PROBLEM, horizon=10, runs=2, engine="cuda")
-    (made,) = (kernel for mark, kernel in kernels.items() if mark != "fill")
+    (made,) = (kernel for mark, kernel in kernels.items() if mark not in {"fill", "rounding"})
     # The code that runs: `inspect_asm` would compile it once more, for another kind of device, and without our options.
-    (codes,) = (code for each in made.overloads.values() for code in each._codelibrary._ptx_cache.values())
+    (library,) = (each._codelibrary for each in made.overloads.values())
+    (codes,) = library._ptx_cache.values()
     assert not re.findall(r"\bfma\.|\.approx|\.ftz|\bcall\b", "\n".join(codes))
+    assert not library._ltoir_cache  # from which machine code would be made instead, with other options

@@ -57,6 +57,25 @@ def every_noise() -> dict[str, bool]:
     return found
 
 
+def fused_operations() -> str:
+    """Return the error for a GPU whose code rounds a product and a sum once, not twice."""
+    from fractions import Fraction
+
+    from rotting.engines import cuda_device
+    from rotting.engines.cuda import Cuda
+    from rotting.errors import EngineError
+
+    def multiply_and_add(numbers: Any) -> None:
+        numbers[2] = float(Fraction(float(numbers[0])) ** 2 + Fraction(float(numbers[1])))
+
+    PATCH.setattr(cuda_device, "_multiply_and_add", multiply_and_add)
+    try:
+        Cuda()
+    except EngineError as error:
+        return str(error)
+    return ""
+
+
 def full_states() -> list[Any]:
     """Return how often states are enlarged, of how many runs at most, and whether the games equal the CPU's."""
     from rotting.engines import cuda

@@ -42,6 +42,7 @@ class Cuda:
 
     def __init__(self) -> None:
         self._device = Device()
+        self._device.check_rounding()
 
     def close(self) -> None:
         """Do nothing: the memory is freed with the games."""

@@ -5,6 +5,7 @@ that follows IEEE 754. A product and a sum that are fused into one operation do 
 """
 
 import importlib
+import math
 import os
 import threading
 import warnings
@@ -43,6 +44,7 @@ _BLOCKS = 8192  # at most, of the kernel that fills an array
 _QUEUES = 32  # launches that may run at the same time
 _OLDEST = (12, 0)  # the oldest version of CUDA that the driver may support
 _OPTIONS = {"lto": False}  # with link-time optimisation, the linker would fuse operations
+_ROUNDED = 1.0 + 2.0**-30  # its square needs more digits than a number has, so that rounding changes it
 _lock = threading.RLock()
 _kernels: dict[str, "CudaKernel"] = {}
 
@@ -103,6 +105,28 @@ class Device:
             ) from error
         self._held = ExitStack()
         self._spare: dict[tuple[tuple[int, ...], str], list[Any]] = {}
+
+    def check_rounding(self) -> None:
+        """Refuse a device whose compiled code fuses a product and a sum: its games would differ from those of the CPU.
+
+        Which step of compiling fuses them differs between the versions of numba-cuda and of the CUDA libraries.
+        """
+        stream = self.stream()
+        numbers = self.put(np.array([_ROUNDED, -(_ROUNDED * _ROUNDED), math.nan]), stream)
+        try:
+            with _lock:
+                if "rounding" not in _kernels:
+                    _kernels["rounding"] = self._compiled(
+                        plain_function("function", _multiply_and_add), "rounding", (numbers,), own=True
+                    )
+            _configured(_kernels["rounding"], 1, 1, stream)(numbers)
+        except Exception as error:
+            raise _setup_error(error) from error
+        if self.get(numbers, stream)[2] != 0.0:
+            raise EngineError(
+                "engine='cuda' needs versions of numba-cuda and the CUDA libraries that round each operation by itself, "
+                f"got ones that fuse products and sums; {ELSEWHERE}"
+            )
 
     def hold(self) -> None:
         """Free nothing until `release`."""
@@ -213,8 +237,8 @@ class Device:
         make = cuda.jit(device=True, forceinline=True)
         inner = Converter(lambda function, parts: make(with_names(function, parts)), converted={thread_number: grid})
         linked = with_names(plain, inner.callees(plain))
-        linked.__name__ = linked.__qualname__ = f"{plain.__name__}_{mark}_unfused"  # the name is the key of Numba's cache
-        made = cuda.jit(**_OPTIONS)(linked)
+        linked.__name__ = linked.__qualname__ = f"{plain.__name__}_{mark}_without_lto"  # the name is the key of Numba's cache
+        made = cuda.jit(linked, **_OPTIONS)  # as a decorator with arguments, `cuda.jit` ignores `lto`
         try:
             made.enable_caching()
         except (OSError, RuntimeError) as error:
@@ -243,6 +267,11 @@ def _configured(kernel: CudaKernel, blocks: int, threads: int, stream: Stream) -
 
 def _number() -> object:
     return cuda.grid(1)
+
+
+def _multiply_and_add(numbers: AnyArray) -> None:
+    if thread_number() == 0:
+        numbers[2] = numbers[0] * numbers[0] + numbers[1]
 
 
 def _fill(out: AnyArray, values: AnyArray, times: int) -> None:
