@@ -6,6 +6,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +20,7 @@ import pytest
 
 import rotting
 from rotting.errors import InvalidValueError, ServiceError, ServiceUnreachableError
-from rotting.service import pools, retries
+from rotting.service import blocking_pool, pools, retries
 from rotting.service.address import parse_address
 from rotting.service.asyncio_pool import AsyncioPool
 from rotting.service.blocking_pool import BlockingPool
@@ -285,6 +286,17 @@ def test_a_connection_that_the_server_closed_while_it_was_idle_is_replaced(call:
 
     with raw_service(serve) as service:
         assert call(service.url, ["a", "b", "c"], between=wait) == [["a"], ["b"], ["c"]]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems check connections with poll")
+def test_a_quiet_connection_is_used_again_without_a_call_that_releases_the_lock_of_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    polled: list[int] = []
+    monkeypatch.setattr(blocking_pool, "is_readable", polled.append)
+    with raw_service(respond_to_all) as service:
+        assert call_blocking(service.url, ["a", "b", "c"]) == [["a"], ["b"], ["c"]]
+        assert (len(service.connections), polled) == (1, [])
 
 
 @both
