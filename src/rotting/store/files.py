@@ -4,6 +4,7 @@ SQLite comes with `apsw`, which brings a current version; Python's own `sqlite3`
 3.51.3, SQLite can damage a file with a write-ahead log (WAL) if one connection writes while another one copies the WAL.
 """
 
+import errno
 import os
 import secrets
 from pathlib import Path
@@ -12,6 +13,7 @@ from rotting.common.atomic_files import partial_path
 from rotting.common.version import __version__
 from rotting.errors import (
     InvalidTypeError,
+    InvalidValueError,
     MissingExtraError,
     NotAStoreError,
     PathMissingError,
@@ -60,9 +62,17 @@ INSERT INTO writer VALUES (0, 0, 0, 0);
 def resolve(path: object, name: str = "path") -> Path:
     """Return the path of a file with links followed, so that one store has one lock under all its names."""
     try:
-        return Path(os.fspath(path)).resolve()  # type: ignore[call-overload]
+        resolved = Path(os.fspath(path)).resolve()  # type: ignore[call-overload]
     except (TypeError, ValueError, RuntimeError):  # not a path, one with a null character, a link to itself
         raise InvalidTypeError(name, "be the path of a file", path) from None
+    # The files beside a store have longer names, and a new store has a longer name until it is complete.
+    longest = resolved if os.path.lexists(resolved) else partial_path(resolved)
+    try:
+        os.stat(f"{longest}-journal")  # noqa: PTH116 - Path.exists hides some errors
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise InvalidValueError(name, "be short enough for the file system", path) from None
+    return resolved
 
 
 def to_store_error(path: Path, error: Exception) -> StoreError:
