@@ -114,6 +114,7 @@ OF_SEVERAL_MODULES = {
     "service/test_dashboard.py": "the dashboard and its scripts, in a browser",
     "service/test_fuzz.py": "requests that nobody thought of",
     "store/test_upgrades.py": "stores whose policy has changed, and the writers that a log names",
+    "store/test_lone_files.py": "main files without their write-ahead log, and processes killed at any moment",
     "store/test_crashes.py": "stores that are killed, cut, damaged, full",
     "report/test_browser.py": "the page and its script, in a browser",
     "simulation/test_prefixes.py": "games of every kind of problem, short and long",

@@ -101,6 +101,13 @@ def test_a_file_that_cannot_be_analysed_gets_a_sentence(content: str, message: s
     assert [each.name for each in Path.cwd().iterdir()] == ["clicks.csv"]
 
 
+def test_a_file_in_utf_16_is_refused_with_its_encoding(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("clicks.csv").write_text("creative,clicked\na,1\nb,0\n", "utf-16")
+    assert cli.main(ANALYSE) == 2
+    message = "data must be encoded in UTF-8, got 'clicks.csv', which seems to be UTF-16"
+    assert message in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("_clicks")
 @pytest.mark.parametrize(
     ("more", "message"),

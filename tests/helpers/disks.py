@@ -3,7 +3,7 @@
 SQLite reads and writes through it. The real files contain what other programs would see.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ class Disk(apsw.VFS):
         self.full = False
         self.reads_fail = False
         self.reads, self.syncs = 0, 0
+        self.before_change: Callable[[], object] = lambda: None
+        """Called before each change of a file: a process may be killed at any of these moments."""
         self.sync_flags: set[int] = set()
         self.below = apsw.vfs_names()[0]
         super().__init__("failing-disk", self.below, makedefault=True)
@@ -33,6 +35,7 @@ class Disk(apsw.VFS):
         return _File(self, name, flags)
 
     def xDelete(self, filename: str, syncdir: bool) -> None:
+        self.before_change()
         super().xDelete(filename, syncdir)
         self.on_disk.pop(filename, None)
         self.under_way.pop(filename, None)
@@ -64,6 +67,7 @@ class _File(apsw.VFSFile):
         return bytes(super().xRead(amount, offset))
 
     def xWrite(self, data: bytes, offset: int) -> None:
+        self.disk.before_change()
         if self.disk.full:
             half = bytes(data[: len(data) // 2])  # there was room for some of it
             super().xWrite(half, offset)
@@ -73,10 +77,12 @@ class _File(apsw.VFSFile):
         self.disk.under_way.setdefault(self.name, []).append((offset, bytes(data)))
 
     def xTruncate(self, size: int) -> None:
+        self.disk.before_change()
         super().xTruncate(size)
         del self.disk.on_disk[self.name][size:]
 
     def xSync(self, flags: int) -> None:
+        self.disk.before_change()
         written = self.disk.under_way.pop(self.name, [])
         if self.disk.syncs_fail:
             raise apsw.IOError

@@ -153,10 +153,21 @@ def test_bad_tables_are_refused(text: str, words: str, tmp_path: Path) -> None:
     assert bandit.rounds == 0
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_table_in_utf_16_is_refused_with_its_encoding(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "h.csv"
+    path.write_text("arm,reward\njazz,1\n", encoding)
+    words = "history must be encoded in UTF-8, got '.*', which seems to be UTF-16$"
+    with pytest.raises(InvalidValueError, match=words):
+        Bandit(rotting.UCB1(), arms=ARMS).learn(path)
+
+
 def test_missing_files_and_files_that_are_not_logs_are_refused(tmp_path: Path) -> None:
     bandit = Bandit(rotting.UCB1(), arms=ARMS)
     with pytest.raises(PathMissingError, match="no such file"):
         bandit.learn(tmp_path / "none.rot")
+    with pytest.raises(PathMissingError, match="no such file"):
+        bandit.learn(tmp_path / f"{'x' * 300}.csv")
     (tmp_path / "x.rot").write_text("no store at all, but long enough to look like one", "utf-8")
     with pytest.raises(NotAStoreError):
         bandit.learn(str(tmp_path / "x.rot"))

@@ -221,6 +221,14 @@ def test_what_is_refused_names_the_field_the_rule_and_the_value(port: int, name:
             client.bandit(name).decide(["blues"])
         with pytest.raises(InvalidValueError, match=r"^count must be at most 3, .*got 4$"):
             client.bandit(name).decide(count=4)
+        with pytest.raises(InvalidValueError, match=r"^id must be a string of length >= 1, got \"\"$"):
+            client.bandit(name).reward("", 1.0)
+        with pytest.raises(InvalidValueError, match=r"^id must be a string of length >= 1, got \"\"$"):
+            client.bandit(name).cancel("")
+        with pytest.raises(InvalidValueError, match=r"^id must be a string of length >= 1, got \"\"$"):
+            client.bandit(name).expire("")
+        with pytest.raises(InvalidValueError, match=r"^rewards\[1\].id must be a string of length >= 1, got \"\"$"):
+            client.bandit(name).reward_many([("a", 1.0), ("", 1.0)])
         assert events(client, name) == {}
 
 

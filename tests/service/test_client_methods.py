@@ -48,9 +48,32 @@ def test_every_decision_has_a_key_of_its_own() -> None:
     assert json.loads(call_of(lambda bandit: bandit.decide(key="mine")).request.content or b"")["idempotency_key"] == "mine"
 
 
-def test_what_json_cannot_carry_is_refused_before_it_is_sent() -> None:
-    with pytest.raises(InvalidValueError, match="^the request must hold only what JSON can carry, got NaN"):
-        call_of(lambda bandit: bandit.reward("x", float("nan")))
+NAN = float("nan")
+LOOP: list[Any] = []
+LOOP.append(LOOP)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: call_of(lambda bandit: bandit.reward("x", NAN)), "^reward must be a finite number of .*, got nan$"),
+        (
+            lambda: call_of(lambda bandit: bandit.reward("x", True)),
+            "^reward must be a finite number, got True; pass 1.0 or 0.0",
+        ),
+        (
+            lambda: call_of(lambda bandit: bandit.reward_many([("x", 1.0), ("y", float("inf"))])),
+            r"^rewards\[1\].reward must be a finite number of .*, got inf$",
+        ),
+        (lambda: call_of(lambda bandit: bandit.expire("x", missing=NAN)), "^missing must be a finite number, got nan$"),
+        (lambda: call_of(lambda bandit: bandit.add_arm("a", prior=(NAN, 3))), r"^prior\[0\] must be a finite number, got nan$"),
+        (lambda: create("n", probe=NAN), "^probe must be a finite number, got nan$"),
+        (lambda: create("n", arms=LOOP), "^the request must hold only what JSON can carry, got a loop$"),
+    ],
+)
+def test_what_json_cannot_carry_is_refused_by_the_name_of_its_parameter(make: Callable[[], Call[Any]], message: str) -> None:
+    with pytest.raises((InvalidValueError, InvalidTypeError), match=message):
+        make()
 
 
 def test_a_policy_is_sent_as_it_is_made() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 import pytest
 
-from rotting.errors import InvalidTypeError, NotAStoreError, PathMissingError, StoreError, StoreFormatError
+from rotting.errors import InvalidTypeError, InvalidValueError, NotAStoreError, PathMissingError, StoreError, StoreFormatError
 from rotting.store.backup import backup
 from rotting.store.files import APPLICATION_ID, FORMAT, create_store
 from rotting.store.sqlite import SQLiteStore
@@ -106,6 +106,14 @@ def test_a_link_to_a_store_is_the_same_store(path: Path, tmp_path: Path) -> None
 def test_a_path_is_a_path(path_: Any) -> None:
     with pytest.raises(InvalidTypeError, match="^path must be the path of a file, got "):
         SQLiteStore(path_)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 250, f"{'x' * 300}/songs.rot"])
+def test_a_path_that_is_too_long_is_refused_by_the_name_of_its_parameter(path: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidValueError, match="^path must be short enough for the file system, got "):
+        SQLiteStore(tmp_path / name)
+    with pytest.raises(InvalidValueError, match="^copy must be short enough for the file system, got "):
+        backup(path, tmp_path / name)
 
 
 def test_links_that_lead_nowhere(tmp_path: Path) -> None:

@@ -75,22 +75,22 @@ def test_a_lost_end_of_the_write_ahead_log_is_refused_with_its_length(
     lose(path)
     without_mark = path.parent / "copy" / "songs.rot"
     shutil.copytree(path.parent, without_mark.parent)
-    mark_path(without_mark).unlink()
+    mark_path(without_mark).write_bytes(b"")
     with SQLiteStore(without_mark, readonly=True) as store:
         lost = 60 - store.last
     assert lost > 15
     why = f"songs.rot lost the last {lost} of its 60 events, which were acknowledged: restore its -wal file or a backup; "
     for readonly in (True, False):
-        with pytest.raises(StoreDamagedError, match=f"{why}to go on without them, remove its -mark file$") as caught:
+        with pytest.raises(StoreDamagedError, match=f"{why}to go on without them, empty its -mark file$") as caught:
             SQLiteStore(path, readonly)
         assert str(path.parent) not in caught.value.reason
     assert cli.main(["log", str(path), "--verify"]) == 1
     assert why in capsys.readouterr().err
 
 
-def test_removing_the_mark_accepts_the_loss(path: Path) -> None:
+def test_emptying_the_mark_accepts_the_loss(path: Path) -> None:
     remove_wal(path)
-    mark_path(path).unlink()
+    mark_path(path).write_bytes(b"")
     with SQLiteStore(path) as store:
         assert store.append(numbered_events(21, 21)) == 21
         assert verify(store).problems == ()

@@ -367,7 +367,7 @@ def test_other_bandits_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     assert not is_made_with(description, rotting.UCB1(sigma=2.0), list(ARMS), options)
     assert not is_made_with(description, rotting.UCB1(), ["a"], options)
     assert not is_made_with(description, rotting.UCB1(), list(ARMS), {**options, "seed": 4})
-    with pytest.raises(InvalidValueError, match="^bandit must be"):
+    with pytest.raises(InvalidValueError, match="^name must be"):
         host.make("", rotting.UCB1(), ARMS)
     with pytest.raises(InvalidTypeError, match="^policy must be"):
         host.make("x", rotting.GreedyOracle(), ARMS)

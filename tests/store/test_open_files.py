@@ -13,6 +13,7 @@ import pytest
 from rotting.common.progress import Progress
 from rotting.errors import PathMissingError, StoreDamagedError, StoreError, StoreFailedError, StoreLockedError
 from rotting.store import backup, limits, opening
+from rotting.store.event_appender import EventAppender
 from rotting.store.files import lock_for_writing
 from rotting.store.protocol import Durability
 from rotting.store.sqlite import SQLiteStore
@@ -142,12 +143,12 @@ def test_a_store_that_is_forgotten_without_closing_is_released(path: Path) -> No
 
 @pytest.mark.parametrize("durability", ["disk", "os", "memory"])
 def test_closing_releases_the_lock_whatever_fails(path: Path, monkeypatch: pytest.MonkeyPatch, durability: Durability) -> None:
-    def fail(store: SQLiteStore) -> None:
+    def fail(appender: EventAppender) -> None:
         raise RuntimeError("no")
 
     store = SQLiteStore(path, durability=durability)
     with monkeypatch.context() as patch:
-        patch.setattr(SQLiteStore, "flush", fail)
+        patch.setattr(EventAppender, "flush", fail)
         with pytest.raises(RuntimeError, match="^no$"):
             store.close()
     with pytest.raises(StoreFailedError, match="is closed: open it again$"):

@@ -122,7 +122,7 @@ def test_bandits_and_their_events_are_added_together_or_not_at_all(here: Place) 
 
 @pytest.mark.parametrize("name", ["", "a\nb", 7, None])
 def test_bad_names_are_refused(here: Place, name: Any) -> None:
-    with started(here) as store, pytest.raises((InvalidValueError, InvalidTypeError), match="^bandit must be a string"):
+    with started(here) as store, pytest.raises((InvalidValueError, InvalidTypeError), match="^name must be a string"):
         store.add_bandit(name, {})
 
 

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from rotting.errors import InvalidValueError, StoreFailedError
-from rotting.store import limits, snapshots
+from rotting.store import database, limits
 from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.helpers.stores import newest_snapshot, numbered_events, sql
@@ -72,13 +72,13 @@ def test_a_snapshot_is_saved_while_another_connection_copies_the_wal(path: Path,
     copies: list[bool] = []
 
     class Busy(apsw.Connection):
-        """The connection for snapshots, while another one copies."""
+        """A connection that finds another one copying."""
 
         def wal_checkpoint(self, *arguments: Any, **options: Any) -> tuple[int, int]:
             copies.append(True)
             raise apsw.BusyError
 
-    monkeypatch.setattr(snapshots, "connect", lambda name, flags: Busy(name, flags=flags))
+    monkeypatch.setattr(database, "connect", lambda name, flags: Busy(name, flags=flags))
     monkeypatch.setattr(limits, "PIECES", 2)
     with SQLiteStore(path) as store:
         store.save_snapshot("songs", 90, long(1))

@@ -4,6 +4,7 @@ The rewards of a log are those that its bandit still knows: in the order of thei
 Priors of arms are not rewards and are left out.
 """
 
+import codecs
 import csv
 import json
 from collections import Counter, OrderedDict
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
 from os import PathLike
+from os.path import isfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -143,7 +145,16 @@ def _line_of(row: int, above: Iterable[str]) -> int:
     return row + 2 + sum(text.count("\n") + text.count("\r") - text.count("\r\n") for text in above)
 
 
+def _seems_utf16(path: Path) -> bool:
+    """Return whether a file begins as text in UTF-16 does: with a byte order mark, or with a character and a zero byte."""
+    with path.open("rb") as file:
+        start = file.read(2)
+    return start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) or (len(start) == 2 and start.count(0) == 1)
+
+
 def _csv_columns(path: Path) -> Columns:
+    if _seems_utf16(path):
+        raise InvalidValueError("history", "be encoded in UTF-8", path, hint=", which seems to be UTF-16")
     with path.open(encoding="utf-8-sig", newline="") as file:
         try:
             names, *rows = csv.reader(file, strict=True)
@@ -162,7 +173,7 @@ def _csv_columns(path: Path) -> Columns:
 def read_file(path: str | PathLike[str], name: str | None, keep_missing: bool = False) -> FileContent:
     """Return the columns of a .csv or .parquet file, or the rewards of the bandit `name` in a store, as `rewards_of` does."""
     file = Path(path)
-    if not file.is_file():
+    if not isfile(file):  # noqa: PTH113 - Path.is_file raises an error if the name is too long
         raise PathMissingError(f"no such file: {file}")
     if file.suffix == ".csv":
         return FileContent(_csv_columns(file), True, False)

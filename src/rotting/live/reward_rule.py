@@ -31,13 +31,14 @@ class RewardRule:
         """Return the reward as a float, or raise an error that calls it `name`."""
         if type(reward) is float and self.least <= reward <= self.most:  # almost all are: first, since every reward pays for it
             return reward
-        value = _check_number(reward, name)
+        value = check_number(reward, name)
         if not self.least <= value <= self.most:
             raise range_error(self._policy, name, reward, how_to_accept(self._policy, value, value))
         return value
 
 
-def _check_number(reward: object, name: str) -> float:
+def check_number(reward: object, name: str) -> float:
+    """Return a reward of any policy as a float, or raise an error that calls it `name`."""
     if type(reward) is not float and (isinstance(reward, bool | np.bool_) or not isinstance(reward, numbers.Real)):
         raise InvalidTypeError(name, "be a finite number", reward, hint=_hint(reward))
     try:

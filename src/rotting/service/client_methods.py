@@ -6,15 +6,18 @@ A method is written once. It returns a `Call`, which a `Client` makes at once an
 import json
 import math
 from collections.abc import Callable, Coroutine, Hashable, Iterable
+from contextlib import suppress
 from functools import cached_property, partial, update_wrapper
 from types import MethodType
 from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 from urllib.parse import quote, urlencode
 
+from rotting.common.nonfinite import find_nonfinite
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.live.decisions import Decision, Ids, Outcome, id_of
 from rotting.live.durations import Duration, seconds_in
 from rotting.live.explanations import ArmExplanation, Explanation
+from rotting.live.reward_rule import check_number
 from rotting.policy import Policy
 from rotting.service.retries import Call, ClientRequest, field
 from rotting.store.protocol import StoredEvent
@@ -91,11 +94,18 @@ def _call(
     except TypeError as error:
         raise InvalidTypeError("the request", "hold only what JSON can carry", body, hint=f": {error}") from None
     except (ValueError, RecursionError):
-        raise InvalidValueError(
-            "the request", "hold only what JSON can carry", body, got="NaN, an infinite number or a loop"
-        ) from None
+        raise _value_error(body) from None
     target = f"{path}?{_encode_query(query)}" if query else path
     return Call(ClientRequest(method, target, content), parse, cleanup=cleanup)
+
+
+def _value_error(body: object) -> InvalidValueError:
+    """Return the error for a body that JSON cannot represent, although it can represent the types of its values."""
+    with suppress(RecursionError):
+        found = find_nonfinite(body)
+        if found is not None:
+            return InvalidValueError(found.place, "be a finite number", found.number)
+    return InvalidValueError("the request", "hold only what JSON can carry", body, got="a loop")
 
 
 def _encode_query(query: dict[str, str | int]) -> str:
@@ -296,8 +306,9 @@ class BanditMethods(Generic[S]):
         parse: Callable[[object], T | Call[T]],
         body: object = None,
         cleanup: Callable[[], Call[object]] | None = None,
+        renamed: tuple[str, str] = ("", ""),
     ) -> Call[T]:
-        return _call("POST", self._path(collection), parse, body, cleanup)
+        return _call("POST", self._path(collection), parse, body, cleanup)._replace(renamed=renamed)
 
     def _decide(
         self, arms: Iterable[str] | None, count: int | None, without: Iterable[str] | None, key: str | None, dry_run: bool
@@ -328,7 +339,8 @@ class BanditMethods(Generic[S]):
 
         If the first response was lost, the second attempt returns "duplicate".
         """
-        return self._post("rewards", _parse_outcome, [{"id": id_of(id), "reward": reward}])
+        body = [{"id": id_of(id), "reward": check_number(reward, "reward")}]
+        return self._post("rewards", _parse_outcome, body, renamed=("[0].", ""))
 
     @method
     def reward_many(self, rewards: Iterable[tuple[str | Decision, float]]) -> Call[list[Outcome]]:
@@ -337,13 +349,16 @@ class BanditMethods(Generic[S]):
             pairs = [(decision, reward) for decision, reward in rewards]
         except (TypeError, ValueError):
             raise InvalidTypeError("rewards", "be pairs of a decision and a reward", rewards) from None
-        body = [{"id": id_of(decision), "reward": reward} for decision, reward in pairs]
-        return self._post("rewards", partial(_parse_outcomes, len(body)), body)
+        body = [
+            {"id": id_of(decision), "reward": check_number(reward, f"rewards[{k}].reward")}
+            for k, (decision, reward) in enumerate(pairs)
+        ]
+        return self._post("rewards", partial(_parse_outcomes, len(body)), body, renamed=("[", "rewards["))
 
     @method
     def cancel(self, id: str | Decision) -> Call[Outcome]:
         """Cancel a decision that was never shown, like `Bandit.cancel`."""
-        return self._post("cancellations", _parse_outcome, {"ids": [id_of(id)]})
+        return self._post("cancellations", _parse_outcome, {"ids": [id_of(id)]}, renamed=("ids[0]", "id"))
 
     @method
     def expire(
@@ -365,7 +380,7 @@ class BanditMethods(Generic[S]):
             body["older_than"] = seconds_in("older_than", older_than)
         if id is None:
             return self._expire_older(body, limit, expired_before=0)
-        return self._post("expirations", _parse_outcome, {**body, "ids": [id_of(id)]})
+        return self._post("expirations", _parse_outcome, {**body, "ids": [id_of(id)]}, renamed=("ids[0]", "id"))
 
     def _expire_older(self, body: dict[str, object], limit: int | None, expired_before: int) -> Call[Outcome | int]:
         def parse(data: object) -> int | Call[Outcome | int]:

@@ -5,6 +5,7 @@ import math
 import re
 from contextlib import suppress
 
+from rotting.common.nonfinite import find_nonfinite
 from rotting.errors import InvalidArgumentError, InvalidValueError, MissingExtraError, brief
 
 try:
@@ -134,18 +135,6 @@ def _look_up(data: object, path: str) -> object:
     return data
 
 
-def _nonfinite(data: object, path: str = "") -> tuple[str, float] | None:
-    """Return the place and the value of the first NaN or infinite number, which JSON does not allow."""
-    if isinstance(data, float) and not math.isfinite(data):
-        return path, data
-    steps = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
-    for step, value in steps:
-        found = _nonfinite(value, f"{path}[{step}]" if isinstance(data, list) else f"{path}.{step}")
-        if found is not None:
-            return found
-    return None
-
-
 def _parsed(body: bytes) -> object:
     """Return a body as Python's lenient parser reads it, to explain what is wrong; None if it is too long or not JSON."""
     with suppress(ValueError, RecursionError):
@@ -156,11 +145,10 @@ def _parsed(body: bytes) -> object:
 def of_body(error: Exception, body: bytes, whole: str = "body") -> ProblemError:
     """Return the problem with a body, or with the query (`whole`), that could not be decoded."""
     if not isinstance(error, msgspec.ValidationError):
-        found = _nonfinite(_parsed(body))
+        found = find_nonfinite(_parsed(body))
         if found is not None:
-            place, number = found
-            word = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")
-            return broken_rule("invalid-value", place.lstrip(".") or "body", "be a finite number", number, got=word)
+            word = {math.inf: "Infinity", -math.inf: "-Infinity"}.get(found.number, "NaN")
+            return broken_rule("invalid-value", found.place or "body", "be a finite number", found.number, got=word)
         return broken_rule("malformed-json", "body", "be JSON", body[:100], hint=f": {error}")
     parts = _PLACE.fullmatch(str(error))
     what, path = (parts["what"], parts["path"]) if parts else (str(error), "$")

@@ -76,6 +76,10 @@ class Call(NamedTuple, Generic[T_co]):
     parse: "Callable[[object], T_co | Call[T_co]]"  # makes the result from the JSON of the response, or returns the next call
     missing_is_done: bool = False  # whether status 404 to a second attempt means that the first attempt did the work
     cleanup: "Callable[[], Call[object]] | None" = None  # for a caller who gives up when the service may have acted already
+    renamed: tuple[str, str] = (
+        "",
+        "",
+    )  # how the names of some fields of the body begin, and how the caller's names for them do
 
 
 class RetryLimits(NamedTuple):
@@ -166,7 +170,11 @@ def _result(call: Call[T], response: ClientResponse, is_retry: bool) -> T | Call
     if response.status == 404 and call.missing_is_done and is_retry:
         return call.parse(None)
     if not 200 <= response.status < 300:
-        raise _problem(response)
+        error = _problem(response)
+        in_body, by_caller = call.renamed
+        if isinstance(error, InvalidValueError) and in_body and error.field.startswith(in_body):
+            error = error.replace(field=by_caller + error.field.removeprefix(in_body))
+        raise error
     try:
         return call.parse(_decode(response.content.decode()))
     except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError):

@@ -5,10 +5,13 @@ Times from one process do not show that spread, so times to be compared are meas
 """
 
 import json
+import os
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -16,6 +19,8 @@ from rotting.common.arrays import Floats
 from rotting.common.progress import Progress
 from rotting.simulation.plan import Simulation
 from rotting.simulation.simulate import simulate_all
+
+_STDIN = 0  # the descriptor of standard input
 
 
 def time_rounds(simulations: Sequence[Simulation], processes: int, progress: bool | None = None) -> list[Floats]:
@@ -40,16 +45,43 @@ def time_rounds(simulations: Sequence[Simulation], processes: int, progress: boo
     measured = []
     with Progress(processes, "timing", show=progress) as bar:
         for _ in range(processes):
-            # In another session Ctrl-C does not reach the child, which would print a traceback; `run` kills it.
-            done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, check=True, start_new_session=True)  # noqa: S603
-            measured.append(json.loads(done.stdout))
+            measured.append(json.loads(_run_child(command, sent)))
             bar.advance()
     return [np.array(times) for times in zip(*measured, strict=True)]
+
+
+def _run_child(command: list[str], sent: bytes) -> bytes:
+    """Run a command that reads `sent`, and return what it prints. Its standard input is open as long as this process runs."""
+    # In another session Ctrl-C does not reach the child, which would print a traceback. So it is killed here.
+    pipe = subprocess.PIPE
+    with (
+        suppress(BrokenPipeError),  # the child has failed: its exit code says so
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, start_new_session=True) as child,  # noqa: S603
+    ):
+        assert child.stdin is not None
+        assert child.stdout is not None
+        try:
+            child.stdin.write(sent)
+            child.stdin.flush()
+            printed = child.stdout.read()
+        except BaseException:
+            child.kill()
+            raise
+    if child.returncode != 0:
+        raise subprocess.CalledProcessError(child.returncode, command)
+    return printed
+
+
+def _end_with_parent() -> None:
+    """End this process when its standard input ends, which the parent keeps open: so it never outlives the parent."""
+    os.read(_STDIN, 1)  # `sys.stdin` would be locked when the interpreter ends
+    os._exit(1)
 
 
 def _play_in_this_process() -> None:
     """Play the simulations read from standard input, and write their times to standard output."""
     simulations = pickle.load(sys.stdin.buffer)  # noqa: S301 - what `time_rounds` wrote
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     results = simulate_all(simulations, workers=1, progress=False, compile="now")
     json.dump([result.us_per_round.tolist() for result in results], sys.stdout)
 

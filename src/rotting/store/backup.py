@@ -42,6 +42,7 @@ def backup(path: str | os.PathLike[str], copy: str | os.PathLike[str], progress:
     """
     source, target = resolve(path), resolve(copy, "copy")
     _check_new(target)
+    SQLiteStore(source, readonly=True).close()  # a store that lost events is not copied as if it were complete
     partial = partial_path(target)
     try:
         _copy_pages(source, partial, progress)

@@ -17,7 +17,7 @@ from rotting.errors import (
     StoreReadOnlyError,
 )
 from rotting.store import limits
-from rotting.store.files import empty_wal, to_store_error
+from rotting.store.files import connect, copy_wal, empty_wal, to_store_error
 from rotting.store.open_files import OpenFile
 from rotting.store.protocol import Durability
 
@@ -26,6 +26,8 @@ import apsw  # isort: skip - after `files`, which says what to install
 if TYPE_CHECKING:
     from rotting.store.high_water_mark import MarkWriter
 
+_CLOSE = "UPDATE writer SET unclosed = 0"
+_UNCLOSED = 3  # the position of the column `unclosed` in the table `writer`
 _SQLITE_ERRORS = (apsw.Error, UnicodeDecodeError)  # the second if text is damaged
 
 
@@ -54,7 +56,8 @@ class Database:
         self.failure: StoreError | None = None
         """Why the store cannot be used any more."""
         self._process = os.getpid()
-        self._leave_files = False  # whether closing must not change the files
+        self._is_closed_in_file = False  # whether this writer has recorded that it closes the store
+        self._must_mark_unclosed = False  # whether the main file does not say yet that a writer has it open
         self._next_check, self._unchecked_bytes = time.monotonic() + limits.CHECK_SECONDS, 0
 
     # --- Use by one thread at a time ------------------------------------------------------------------------------------------
@@ -77,15 +80,9 @@ class Database:
         if self.failure is not None:
             raise type(self.failure)(self.failure.reason, self.path)
 
-    def fail(self, error: StoreError, leave_files: bool = False) -> None:
-        """Make every later call raise an error; the first error counts.
-
-        Args:
-            error: the error.
-            leave_files: leave the files as they are when the store is closed: they may belong to another writer.
-        """
+    def fail(self, error: StoreError) -> None:
+        """Make every later call raise an error; the first error counts."""
         self.failure = self.failure or error
-        self._leave_files = self._leave_files or leave_files
 
     def translate(self, error: Exception) -> StoreError:
         """Return the error of the library for an error of SQLite."""
@@ -135,12 +132,41 @@ class Database:
         """Write the number of bandits and of events, which are checked when the store is opened."""
         self.connection.execute("UPDATE writer SET bandits = ?, last = ?", (bandits, last))
 
+    def is_unclosed(self) -> bool:
+        """Return whether the latest writer has the store open, or ended without closing it.
+
+        The column `unclosed` then holds the schema version of the file. SQLite gives another schema version to a copy that it
+        makes with VACUUM INTO or its backup API: such a copy is complete, although a writer had the store open. In a store of
+        an earlier version the column is missing.
+        """
+        row = self.row("SELECT * FROM writer")
+        return len(row) > _UNCLOSED and row[_UNCLOSED] == self.connection.pragma("schema_version")
+
+    def mark_unclosed(self, timeout_ms: int) -> None:
+        """Record in the main file that a writer has the store open. While a reader is in the way, later writes try again."""
+        with self.transaction():
+            if len(self.row("SELECT * FROM writer")) <= _UNCLOSED:
+                self.connection.execute("ALTER TABLE writer ADD COLUMN unclosed INTEGER NOT NULL DEFAULT 0")
+            self.connection.execute("UPDATE writer SET unclosed = ?", (self.connection.pragma("schema_version"),))
+        self._must_mark_unclosed = not copy_wal(self.connection, timeout_ms)
+
+    def mark_closed(self, bandits: int, last: int, timeout_ms: int) -> None:
+        """Record that the store is closed, with its counts.
+
+        The WAL is copied first: otherwise a process that is killed while SQLite copies it could leave a main file that is
+        recorded as closed and lacks events.
+        """
+        copy_wal(self.connection, timeout_ms)
+        with self.transaction():
+            self.write_counts(bandits, last)
+            self.connection.execute(_CLOSE)
+
     def check_epoch(self) -> None:
         """Raise a `StoreLockedError` if a later writer has taken over."""
         epoch = self.writer_row()[0]
         if epoch != self.epoch:
             reason = f"is locked: the writer of epoch {epoch} has replaced that of epoch {self.epoch}"
-            self.fail(StoreLockedError(reason, self.path), leave_files=True)
+            self.fail(StoreLockedError(reason, self.path))
             raise StoreLockedError(reason, self.path)
 
     @contextmanager
@@ -171,6 +197,23 @@ class Database:
 
     # --- The files ------------------------------------------------------------------------------------------------------------
 
+    def connect_for_writing(self) -> apsw.Connection:
+        """Open another connection of the writer. Closing it leaves the WAL in place, unless `close_in_file` was called.
+
+        A main file that is recorded as unclosed needs its WAL. After a failure, the WAL may also belong to another writer.
+        """
+        connection = self.file.add_connection(connect(str(self.path), apsw.SQLITE_OPEN_READWRITE))
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        return connection
+
+    def close_in_file(self, bandits: int, last: int) -> None:
+        """Record that the store is closed, so that closing the connections copies the WAL and removes it."""
+        self.mark_closed(bandits, last, timeout_ms=0)
+        copy_wal(self.connection, timeout_ms=0)  # SQLite itself does so only if no reader is connected
+        for connection in self.file.connections:
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+        self._is_closed_in_file = True
+
     def watch_files(self) -> None:
         """Remember the files as they are now, for `check_files`."""
         (page,) = self.row("SELECT rootpage FROM sqlite_schema WHERE name = 'store'")
@@ -182,7 +225,7 @@ class Database:
             return self.file.check()
         except StoreError as error:
             if not self.readonly:
-                self.fail(error, leave_files=True)
+                self.fail(error)
             raise
 
     def check_before_writing(self, size: int) -> None:
@@ -191,36 +234,38 @@ class Database:
         now = time.monotonic()
         if now < self._next_check and self._unchecked_bytes < limits.CHECK_BYTES:
             return
-        if self.check_files() > limits.WAL_BYTES:
-            with self.file.resetting_wal():
-                is_empty = empty_wal(self.connection, 0)
-            if not is_empty:
-                self._next_check = 0.0  # so that the next write tries again
-                reason = "cannot grow: a reader keeps its write-ahead log from being reset, and nothing was written"
-                raise StoreFullError(reason, self.path)
+        if self.check_files() > limits.WAL_BYTES and not self._reset_wal():
+            self._next_check = 0.0  # so that the next write tries again
+            reason = "cannot grow: a reader keeps its write-ahead log from being reset, and nothing was written"
+            raise StoreFullError(reason, self.path)
+        if self._must_mark_unclosed:
+            self.mark_unclosed(timeout_ms=0)
         self._next_check, self._unchecked_bytes = now + limits.CHECK_SECONDS, 0
+
+    def _reset_wal(self) -> bool:
+        """Empty the WAL; return False if a reader is in the way. An unclosed file must not be left with an empty WAL."""
+        if not copy_wal(self.connection, timeout_ms=0):
+            return False
+        self._must_mark_unclosed = True
+        with self.transaction():
+            self.connection.execute(_CLOSE)
+        with self.file.resetting_wal():
+            return empty_wal(self.connection, timeout_ms=0)
 
     def close(self) -> None:
         """Close all files and release the locks."""
         with self.snapshot_lock, self.mutex:  # a snapshot that is being saved ends first: its next piece fails
-            if self._leave_files:
-                self._leave_wal()
+            if not (self.readonly or self._is_closed_in_file):
+                self._rescue_deleted_wal()
             self.file.close()
             if self.mark is not None:
                 self.mark.close()
 
-    def _leave_wal(self) -> None:
-        """Keep SQLite from copying and removing the WAL when the last connection is closed.
-
-        By now it may belong to another writer. But if only the name of the WAL was deleted, its events exist nowhere else: they
-        are copied into the file.
-        """
+    def _rescue_deleted_wal(self) -> None:
+        """Copy the WAL into the file if only the name of the WAL was deleted: its events exist nowhere else."""
         with suppress(apsw.Error, StoreError):
             if self.file.lost_wal:
                 self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        for connection in self.file.connections:
-            with suppress(apsw.Error):
-                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
 
 class _Use:

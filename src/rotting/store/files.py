@@ -4,15 +4,16 @@ SQLite comes with `apsw`, which brings a current version; Python's own `sqlite3`
 3.51.3, SQLite can damage a file with a write-ahead log (WAL) if one connection writes while another one copies the WAL.
 """
 
+import errno
 import os
 import secrets
-from contextlib import suppress
 from pathlib import Path
 
 from rotting.common.atomic_files import partial_path
 from rotting.common.version import __version__
 from rotting.errors import (
     InvalidTypeError,
+    InvalidValueError,
     MissingExtraError,
     NotAStoreError,
     PathMissingError,
@@ -37,10 +38,12 @@ FORMAT = 2
 # Notes are looked up by name: SQLite keeps an index of the payloads that begin with `{"note":`.
 IS_NOTE = "substr(payload, 1, 8) = x'7b226e6f7465223a'"
 NOTE_NAME = "json_extract(CAST(payload AS TEXT), '$.note')"
-# The column `meta` holds the description of a bandit: another name would be another format.
+# The column `meta` holds the description of a bandit: another name would be another format. For `unclosed`, see `opening`.
 _SCHEMA = f"""
 CREATE TABLE store (id TEXT NOT NULL, made_by TEXT NOT NULL, digest BLOB NOT NULL) STRICT;
-CREATE TABLE writer (epoch INTEGER NOT NULL, bandits INTEGER NOT NULL, last INTEGER NOT NULL) STRICT;
+CREATE TABLE writer (
+  epoch INTEGER NOT NULL, bandits INTEGER NOT NULL, last INTEGER NOT NULL, unclosed INTEGER NOT NULL DEFAULT 0
+) STRICT;
 CREATE TABLE bandits (bandit INTEGER PRIMARY KEY, name TEXT NOT NULL, meta BLOB NOT NULL, digest BLOB NOT NULL) STRICT;
 CREATE TABLE events (
   number INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, bandit INTEGER NOT NULL, place INTEGER NOT NULL, payload BLOB NOT NULL,
@@ -52,16 +55,24 @@ CREATE TABLE snapshots (
   snapshot INTEGER PRIMARY KEY, bandit INTEGER NOT NULL, number INTEGER NOT NULL, digest BLOB NOT NULL
 ) STRICT;
 CREATE TABLE pieces (snapshot INTEGER NOT NULL, piece INTEGER NOT NULL, content BLOB NOT NULL, UNIQUE (snapshot, piece)) STRICT;
-INSERT INTO writer VALUES (0, 0, 0);
+INSERT INTO writer VALUES (0, 0, 0, 0);
 """  # noqa: S608 - it holds no input of users
 
 
 def resolve(path: object, name: str = "path") -> Path:
     """Return the path of a file with links followed, so that one store has one lock under all its names."""
     try:
-        return Path(os.fspath(path)).resolve()  # type: ignore[call-overload]
+        resolved = Path(os.fspath(path)).resolve()  # type: ignore[call-overload]
     except (TypeError, ValueError, RuntimeError):  # not a path, one with a null character, a link to itself
         raise InvalidTypeError(name, "be the path of a file", path) from None
+    # The files beside a store have longer names, and a new store has a longer name until it is complete.
+    longest = resolved if os.path.lexists(resolved) else partial_path(resolved)
+    try:
+        os.stat(f"{longest}-journal")  # noqa: PTH116 - Path.exists hides some errors
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise InvalidValueError(name, "be short enough for the file system", path) from None
+    return resolved
 
 
 def to_store_error(path: Path, error: Exception) -> StoreError:
@@ -79,10 +90,9 @@ def to_store_error(path: Path, error: Exception) -> StoreError:
 
 def missing_file_error(path: Path) -> Exception:
     """Return the error for a file that does not exist. If its WAL does, the store lost its file."""
-    with suppress(OSError):
-        if path.with_name(f"{path.name}-wal").stat().st_size > 0:
-            reason = "is missing, but its -wal file holds events: restore the file, or move the -wal file away"
-            return StoreDamagedError(reason, path)
+    if has_wal(path):
+        reason = "is missing, but its -wal file holds events: restore the file, or move the -wal file away"
+        return StoreDamagedError(reason, path)
     return PathMissingError(f"no such store: {path}")
 
 
@@ -153,12 +163,32 @@ def empty_wal(connection: apsw.Connection, timeout_ms: int) -> bool:
 
     Returns False if a reader holds its view of the file longer than the timeout.
     """
+    return _checkpoint(connection, "TRUNCATE", timeout_ms)
+
+
+def copy_wal(connection: apsw.Connection, timeout_ms: int) -> bool:
+    """Copy the WAL into the file and synchronise the file, but leave the WAL as long as it is.
+
+    Returns False if a reader holds its view of the file longer than the timeout.
+    """
+    return _checkpoint(connection, "FULL", timeout_ms)
+
+
+def _checkpoint(connection: apsw.Connection, mode: str, timeout_ms: int) -> bool:
     connection.set_busy_timeout(timeout_ms)
     try:
-        ((is_busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        ((is_busy, _, _),) = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
     finally:
         connection.set_busy_timeout(limits.BUSY_MS)
     return not is_busy
+
+
+def has_wal(path: Path) -> bool:
+    """Return whether the WAL of a store is beside it. SQLite also leaves empty files, which hold nothing."""
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size > 0
+    except OSError:
+        return False
 
 
 def sync_wal(path: Path) -> None:

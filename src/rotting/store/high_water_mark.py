@@ -67,6 +67,14 @@ def read_mark(path: Path) -> Mark | None:
     raise ValueError("is not what was written")
 
 
+def is_emptied(path: Path) -> bool:
+    """Return whether the mark of a store is an empty file: its user goes on with the events that are left."""
+    try:
+        return mark_path(path).stat().st_size == 0
+    except OSError:
+        return False
+
+
 class MarkProblem(NamedTuple):
     """What is wrong with a store or with its mark."""
 
@@ -93,7 +101,7 @@ def find_loss(mark: Mark, path: Path, store_id: str, events: int, bandits: int) 
     for what, acknowledged, synced, found in counts:
         lost = f"lost the last {acknowledged - found} of its {acknowledged} {what}, which were acknowledged"
         if found < synced:
-            hint = "restore its -wal file or a backup; to go on without them, remove its -mark file"
+            hint = "restore its -wal file or a backup; to go on without them, empty its -mark file"
             raise StoreDamagedError(f"{lost}: {hint}", path)
         if found < acknowledged:
             problem = MarkProblem(f'it {lost}, but not synchronised to the disk (durability "os" or "memory")', is_loss=True)

@@ -3,6 +3,16 @@
 Opening a store checks its id, its bandits and its last event. It also checks that the last places of all bandits add up to the
 number of events, and that no acknowledged event is missing. This takes no longer for a store with more events, even after a
 crash, since the write-ahead log (WAL) is short.
+
+A main file that lost its WAL looks complete. So the column `unclosed` says whether a writer has the store open:
+
+- A new writer sets it and copies the WAL into the main file before the first event. The WAL keeps its length. If a reader is in
+  the way, the writer tries again about once a second.
+- Closing a store copies the WAL into the main file, then resets the column, then copies that too and removes the WAL. The same
+  is done before a WAL is emptied that a killed writer left, or that has grown too long.
+
+Therefore, whenever a process is killed, the main file is complete, or it is unclosed and its WAL is beside it and not empty;
+except that a main file is not yet unclosed while a reader is in the way.
 """
 
 from typing import NamedTuple
@@ -14,18 +24,16 @@ from rotting.store.database import Database
 from rotting.store.event_appender import EventAppender
 from rotting.store.event_reader import EventReader
 from rotting.store.files import (
-    connect,
     connect_for_reading,
     create_store,
     empty_wal,
+    has_wal,
     lock_for_writing,
     missing_file_error,
     sync_wal,
 )
-from rotting.store.high_water_mark import Mark, MarkProblem, MarkWriter, find_loss, read_mark, unusable_mark
+from rotting.store.high_water_mark import Mark, MarkProblem, MarkWriter, find_loss, is_emptied, read_mark, unusable_mark
 from rotting.store.records import digest
-
-import apsw  # isort: skip - after `files`, which says what to install
 
 
 class Opened(NamedTuple):
@@ -63,7 +71,7 @@ def open_writer(database: Database, create: bool) -> Opened:
     file.attach()
     file.lock()
     mark, problem = _read_mark(database)
-    database.connection = file.add_connection(connect(str(path), apsw.SQLITE_OPEN_READWRITE))
+    database.connection = database.connect_for_writing()
     opened = _load(database, mark, problem)
     _take_over(database, opened, is_unsynced=mark is not None and mark.sync_failed)
     database.watch_files()
@@ -105,6 +113,8 @@ def _load(database: Database, mark: Mark | None, mark_problem: MarkProblem | Non
     """Read the id, the bandits and the last event, and check that the store is complete."""
     with database.view():
         store_id = _read_id(database)
+        if mark is None or mark.store != digest(store_id):  # otherwise the mark says what was acknowledged
+            _check_wal(database)
         epoch, counted_bandits, counted_events = database.writer_row()
         bandits = BanditTable(database, store_id)
         # A page that lost its last rows is still a valid page, so the counts of the last writer are compared.
@@ -123,6 +133,21 @@ def _load(database: Database, mark: Mark | None, mark_problem: MarkProblem | Non
     return Opened(store_id, bandits, reader, EventAppender(database, bandits, last, last_digest, places), mark_problem)
 
 
+def _check_wal(database: Database) -> None:
+    """Refuse a file that its last writer did not close, and whose WAL is missing: the latest events may be in the WAL.
+
+    The file may have been moved or copied without its WAL, or be opened through a hard link. While a writer has the store open,
+    and after it was killed, the WAL is never empty in any view in which the store is unclosed. So the WAL must be looked at
+    during the view.
+    """
+    if database.is_unclosed() and not has_wal(database.path) and not is_emptied(database.path):
+        what = (
+            "has not been closed by its last writer, and its -wal file, which may hold acknowledged events, is missing or empty"
+        )
+        hint = "open it where its -wal file is, or restore a backup; to go on without them, put an empty -mark file beside it"
+        raise StoreDamagedError(f"{what}: {hint}", database.path)
+
+
 def _take_over(database: Database, opened: Opened, is_unsynced: bool) -> None:
     """Become the writer, in a new epoch; `is_unsynced`: the last writer failed to synchronise the WAL."""
     connection, last = database.connection, opened.appender.last
@@ -132,6 +157,8 @@ def _take_over(database: Database, opened: Opened, is_unsynced: bool) -> None:
     database.writer_row()  # the WAL of a copy by VACUUM INTO stays locked until the file was read once in this mode
     database.set_durability(connection, "full" if database.durability == "disk" else "normal")
     connection.wal_autocheckpoint(limits.WAL_PAGES)
+    if database.is_unclosed():  # the last writer was killed; an unclosed file must not be left with the WAL emptied
+        database.mark_closed(len(opened.bandits), last, limits.TAKE_OVER_MS)
     _secure_wal(database, is_unsynced)
     connection.execute("BEGIN IMMEDIATE")
     if opened.reader.last_event()[0] != last or database.writer_row()[0] > database.epoch:
@@ -140,6 +167,7 @@ def _take_over(database: Database, opened: Opened, is_unsynced: bool) -> None:
     database.epoch += 1
     connection.execute("UPDATE writer SET epoch = ?", (database.epoch,))
     connection.execute("COMMIT")
+    database.mark_unclosed(limits.TAKE_OVER_MS)
     counts = (last, len(opened.bandits))
     mark = Mark(digest(opened.id), *counts, *counts)
     database.mark = MarkWriter(database.path, mark, synced=database.durability == "disk")

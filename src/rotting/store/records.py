@@ -154,7 +154,7 @@ def check_snapshot(number: object, last: int) -> int:
 def check_name(name: object) -> str:
     """Check that a bandit can have this name, and return it."""
     if not isinstance(name, str):
-        raise InvalidTypeError("bandit", "be a string that is not empty", name)
+        raise InvalidTypeError("name", "be a string that is not empty", name)
     if not name or not name.isprintable():
-        raise InvalidValueError("bandit", "be a string of printable characters that is not empty", name)
+        raise InvalidValueError("name", "be a string of printable characters that is not empty", name)
     return name

@@ -9,7 +9,6 @@ from rotting.store.bandit_table import BanditTable
 from rotting.store.database import Database
 from rotting.store.event_appender import EventAppender
 from rotting.store.event_reader import LARGEST
-from rotting.store.files import connect
 from rotting.store.protocol import Payload, Snapshot
 from rotting.store.records import check_snapshot, decode, digest, encode_in_pieces
 
@@ -40,7 +39,7 @@ class Snapshots:
         self._bandits = bandits
         self._events = events
         if not database.readonly:
-            self._connection = database.file.add_connection(connect(str(database.path), apsw.SQLITE_OPEN_READWRITE))
+            self._connection = database.connect_for_writing()
             database.set_durability(self._connection, "normal")
             self._connection.wal_autocheckpoint(0)
 

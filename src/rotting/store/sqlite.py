@@ -2,7 +2,9 @@
 
 While `songs.rot` is open, there are also `songs.rot-wal` and `songs.rot-shm`, which belong to SQLite; `songs.rot-lock`, an
 empty file that the writer locks; and `songs.rot-mark`, which records how many events were acknowledged (see
-`high_water_mark`). To copy a store while it is written to, see `backup`.
+`high_water_mark`). While a writer has the store open, `songs.rot` says so: if it is then found without its WAL and its mark,
+because the writer was killed and only this file was moved, it is refused (see `opening`). To copy a store while it is written
+to, see `backup`.
 
 What is checked, and when:
 
@@ -15,6 +17,7 @@ What is checked, and when:
 """
 
 import os
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Self
@@ -23,6 +26,7 @@ from rotting.common.rules import option
 from rotting.errors import StoreFailedError, StoreFullError, StoreLockedError
 from rotting.store.bandit_table import BanditTable
 from rotting.store.database import Database
+from rotting.store.event_appender import EventAppender
 from rotting.store.event_reader import EncodedEvents
 from rotting.store.files import resolve
 from rotting.store.opening import open_reader, open_writer
@@ -74,6 +78,8 @@ class SQLiteStore:
                 self._snapshots = Snapshots(database, self._id, self._bandits, self._appender)
             if not readonly:
                 self._snapshots.remove_unused()
+                # A program that forgets to close its store leaves a complete file behind when it ends.
+                weakref.finalize(self, _close, database, self._bandits, self._appender)
         except BaseException:
             database.close()
             raise
@@ -211,25 +217,28 @@ class SQLiteStore:
 
     def close(self) -> None:
         """Close the store and release its lock. A second call does nothing."""
-        database = self._database
-        if database.is_inherited:
-            database.file.close()
-            return
-        try:
-            with database.mutex:
-                try:
-                    if database.failure is None and not database.readonly:
-                        self.flush()
-                        # All events are written. The counts only help the next opening to notice a loss.
-                        with suppress(StoreLockedError, StoreFullError), database.use(writing=True), database.transaction():
-                            database.write_counts(len(self._bandits), self._appender.last)
-                finally:
-                    database.fail(StoreFailedError("is closed: open it again", database.path))
-        finally:
-            database.close()
+        _close(self._database, self._bandits, self._appender)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _close(database: Database, bandits: BanditTable, appender: EventAppender) -> None:
+    if database.is_inherited:
+        database.file.close()
+        return
+    try:
+        with database.mutex:
+            try:
+                if database.failure is None and not database.readonly:
+                    appender.flush()
+                    # All events are written. If this fails, the WAL stays in place, as after a crash.
+                    with suppress(StoreLockedError, StoreFullError), database.use(writing=True):
+                        database.close_in_file(len(bandits), appender.last)
+            finally:
+                database.fail(StoreFailedError("is closed: open it again", database.path))
+    finally:
+        database.close()
