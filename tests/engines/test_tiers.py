@@ -104,9 +104,9 @@ def test_a_served_bandit_that_changes_over_between_any_two_requests_decides_the_
         assert decide(tmp_path / f"{t}.rot", t, "never") == expected, t
 
 
-def assert_equal_in_all_tiers(games: dict[str, Any]) -> None:
+def assert_equal_in_all_tiers(given: dict[str, Any]) -> None:
     """Play games compiled, interpreted, and changing over after each number of runs."""
-    games = {"runs": 3, "workers": 2, "record": ("arms", "rewards")} | games
+    games: Any = {"runs": 3, "workers": 2, "record": ("arms", "rewards")} | given
     expected = simulate(**games, compile="now")
     assert simulate(**games, compile="never") == expected
     for runs in range(games["runs"]):
@@ -172,8 +172,29 @@ def test_games_that_change_over_on_a_worker_are_equal(monkeypatch: pytest.Monkey
         assert left == []
         assert sum(interpreted) == runs
         for name in ("regret", "pulls"):
-            both = [np.concatenate([getattr(chunk, name) for _, chunk in sorted(each)]) for each in (expected, found)]
-            assert np.array_equal(*both), (runs, name)
+            whole, changed = (np.concatenate([getattr(each, name) for _, each in sorted(some)]) for some in (expected, found))
+            assert np.array_equal(whole, changed), (runs, name)
+
+
+CLUSTER = """
+import rotting
+
+if __name__ == "__main__":
+    games = {"policies": [rotting.UCB1(), rotting.RAWUCB()], "problem": rotting.problems.two_arms(horizon=2_000)}
+    result = rotting.simulate(**games, runs=1_500, engine="dask", workers=2, progress=False)
+    assert (result.us_per_round > 0).all(), result.us_per_round  # so the last games were compiled
+    assert rotting.simulate(**games, runs=1_500, compile="now", progress=False) == result
+"""
+
+
+@compiled_only
+@pytest.mark.slow
+def test_games_change_over_on_a_cluster(tmp_path: Path) -> None:
+    """Compiling takes longer than a future, after which a worker gets another part of the game."""
+    pytest.importorskip("distributed")
+    script = tmp_path / "script.py"
+    script.write_text(CLUSTER)
+    run(script, tmp_path / "cache")
 
 
 @pytest.mark.parametrize("runs", range(6))

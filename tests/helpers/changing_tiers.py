@@ -16,8 +16,8 @@ from rotting.live.bandit_state import BanditState
 class BeginsInterpreted(GameStart):
     """The start of a game that begins interpreted even if its machine code is there, and starts no compiler."""
 
-    def __init__(self, game: Game, bar: Progress, compile: CompileMode) -> None:
-        super().__init__(game, bar, compile)
+    def __init__(self, game: Game, bar: Progress, compile: CompileMode, continues: bool = False) -> None:
+        super().__init__(game, bar, compile, continues)
         self.begins_interpreted = True
 
     def is_ready(self, task: Task, done: int, seconds: float) -> bool:

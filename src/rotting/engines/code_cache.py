@@ -37,6 +37,19 @@ def is_cached(key: str) -> bool:
         return False
 
 
+_loaded: set[str] = set()  # keys of the machine code that this process has in memory
+
+
+def is_available(key: str) -> bool:
+    """Return whether the machine code of an entry point is in the memory of this process, or in Numba's cache."""
+    return key in _loaded or is_cached(key)
+
+
+def note_loaded(key: str) -> None:
+    """Note that this process has the machine code of an entry point in memory: it stays there."""
+    _loaded.add(key)
+
+
 def mark_cached(key: str, index: Path) -> None:
     """Note that the machine code of an entry point is in the cache, whose index is this file.
 
