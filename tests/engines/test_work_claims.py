@@ -42,6 +42,17 @@ def test_a_claim_of_a_dead_process_of_this_machine_is_taken_over_at_once(tmp_pat
     mine.close()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limits of files")
+def test_a_full_disk_leaves_no_claim(tmp_path: Path) -> None:
+    """A file can be created there, but not written. Others would wait half a minute for a claim that names no process."""
+    path = tmp_path / "work.claim"
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
+    take = "from pathlib import Path; from rotting.engines.work_claims import WorkClaims"
+    code = f"{full}; {take}; assert WorkClaims().take(Path({str(path)!r}))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert not path.exists()
+
+
 class Kernel32:
     """The functions of Windows that look for a process: 3 is alive, 4 has ended and is kept, 5 is another user's."""
 

@@ -54,8 +54,7 @@ class WorkClaims:
             path.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(2):
             try:
-                with path.open("xb") as file:
-                    file.write(f"{socket.gethostname()} {os.getpid()}".encode())
+                _create(path, f"{socket.gethostname()} {os.getpid()}".encode())
             except FileExistsError:
                 if attempt == 1 or not self._is_stale(path):
                     return False
@@ -64,7 +63,7 @@ class WorkClaims:
                     path.rename(moved)
                     moved.unlink()
                 continue
-            except OSError:  # the folder cannot be written: work without a claim
+            except OSError:  # the folder cannot be written, or the disk is full: work without a claim
                 return True
             break
         with self._lock:
@@ -117,6 +116,18 @@ class WorkClaims:
             with suppress(RuntimeError):  # Ctrl-C interrupted its start: it ends by itself, since `_stop` is set
                 renewing.join()
         self.drop_all()
+
+
+def _create(path: Path, content: bytes) -> None:
+    """Create a file with its content, or none: others would wait for a claim that names no process."""
+    file = path.open("xb", buffering=0)
+    try:
+        with file:
+            file.write(content)
+    except OSError:
+        with suppress(OSError):
+            path.unlink()
+        raise
 
 
 def _renew(stop: threading.Event, lock: threading.Lock, mine: set[Path]) -> None:
