@@ -281,6 +281,7 @@ bandit.warm_up()
 BY_ENVIRONMENT = """
 import csv, os
 from pathlib import Path
+os.environ.pop("NUMBA_DISABLE_JIT", None)  # which overrides the next one
 os.environ["ROTTING_COMPILE"] = "never"
 bandit = rotting.Bandit(rotting.UCB1(), arms=[1, 2])
 bandit.reward(bandit.decide(), 0.5)
