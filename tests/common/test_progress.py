@@ -194,6 +194,20 @@ def test_what_was_found_does_not_hasten_the_rest() -> None:
     assert bar._line(bar._start + 10).endswith("90/100  0:10, compiling fewa")
 
 
+@pytest.mark.parametrize("columns", [79, 70, 60, 50])
+def test_a_bar_is_shorter_if_its_words_need_the_room(columns: int) -> None:
+    """The default terminal of 80 columns must show what is being compiled, and how many are left."""
+    bar = Progress(1_600_000, "rounds", show=False)
+    bar.advance(166_000)
+    bar.status = "compiling EFF-RAW-UCB (2 of 4)"
+    line = bar._line(bar._start + 5, columns)
+    assert len(line) <= columns
+    words = "10 %  166,000/1,600,000  0:05, compiling EFF-RAW-UCB (2 of 4)"
+    assert line == (f"rounds [.......]  {words}" if columns == 79 else f"rounds {words}"[:columns])
+    bar.status = ""
+    assert bar._line(bar._start + 5, columns + 40).startswith("rounds [##......................]  10 %")
+
+
 class Handle:
     """What `display` returns in a notebook."""
 

@@ -28,6 +28,20 @@ def test_code_is_kept_as_long_as_the_file_of_numba_is_there(tmp_path: Path) -> N
     assert not is_cached("abcd")
 
 
+def test_a_cache_can_be_copied_to_another_folder(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an image that is built in stages does."""
+    index = cache / "policies" / "play.nbi"
+    index.parent.mkdir(parents=True)
+    index.write_bytes(b"")
+    mark_cached("abcd", index)
+    cache.rename(tmp_path / "copied")
+    assert not is_cached("abcd")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "copied"))
+    assert is_cached("abcd")
+    (tmp_path / "copied" / "policies" / "play.nbi").unlink()
+    assert not is_cached("abcd")
+
+
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, cache: Path) -> None:
     cache.write_text("a file where the folder should be")
     index = tmp_path / "play.nbi"

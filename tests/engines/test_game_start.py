@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from rotting.common.progress import Part, Progress
-from rotting.engines.game_start import GameStart, compile_game
+from rotting.engines import code_cache, game_start
+from rotting.engines.background_compiler import Job
+from rotting.engines.game_start import GameStart, compile_game, loop_entry
 from rotting.engines.task import Game, Task
 from rotting.problems import two_arms
 from rotting.registry import make
@@ -60,6 +62,32 @@ def test_a_game_that_ends_soon_is_not_compiled_and_a_longer_one_is() -> None:
 
 
 @pytest.mark.usefixtures("empty_cache")
+def test_the_compiler_of_a_game_that_continues_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a cluster, a worker plays a game in pieces that may take less time than compiling it."""
+    jobs = [Job(b"") for _ in range(2)]
+    cancelled: list[Job] = []
+    waiting = iter(jobs)
+    monkeypatch.setattr(game_start, "submit", lambda _: next(waiting))
+    monkeypatch.setattr(game_start, "cancel", cancelled.append)
+    for continues in (True, False):
+        bar = Progress(10**9, show=False)
+        bar.part = Part(2, 3, 10**8)
+        begun = GameStart(game(), bar, "auto", continues)
+        assert not begun.is_ready(Task(game(), 0, 1_000), 10_000, 10.0)
+        begun.close()
+        assert bar.status == ""
+    assert cancelled == jobs[1:]
+
+
+@pytest.mark.usefixtures("empty_cache")
+def test_a_game_whose_machine_code_is_in_memory_needs_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the cache cannot be written, each game would start a compiler otherwise."""
+    monkeypatch.setattr(code_cache, "_loaded", {loop_entry(game()).key})
+    assert not start("auto")[0].begins_interpreted
+    assert start("never")[0].begins_interpreted
+
+
+@pytest.mark.usefixtures("empty_cache")
 def test_rounds_that_were_played_interpreted_no_longer_count() -> None:
     begun, bar = start("auto", 10**8)
     begun.played(Task(game(), 0, 10**6 - 1_000))
@@ -95,3 +123,4 @@ def test_a_game_that_is_cached_is_compiled_from_the_start(monkeypatch: pytest.Mo
     monkeypatch.setenv("ROTTING_COMPILE", "auto")
     assert compile_game(game())
     assert not start("auto")[0].begins_interpreted
+    assert loop_entry(game()).key in code_cache._loaded

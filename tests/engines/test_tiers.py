@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rotting
@@ -13,28 +14,19 @@ from rotting.errors import InvalidValueError
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.policy import Policy
+from rotting.problems import Problem, ProblemFamily
 from rotting.problems.noise import Noise
 from rotting.registry import make
+from rotting.simulation.plan import Simulation, plan
 from rotting.simulation.simulate import simulate
+from tests.conftest import STRESS
 from tests.helpers.bad_policy import Bad
+from tests.helpers.changing_tiers import change_games_after, change_over
 from tests.helpers.compiler_programs import CHANGE, compiled_only, run
 from tests.helpers.games import examples, learners
+from tests.helpers.gpu_games import NOISES, players, problem
 
 ROUNDS = 10
-NOISES = [
-    rotting.Gaussian(0.5),
-    rotting.Bernoulli(),
-    rotting.Binomial(5),
-    rotting.Beta(4.0),
-    rotting.Poisson(),
-    rotting.Noiseless(),
-    rotting.Laplace(0.5),
-    rotting.Student(5.0),
-    rotting.LogNormal(0.5),
-    rotting.Contaminated(),
-]
-
-
 BERNOULLI = problems.stationary(means=[0.75, 0.5], noise=rotting.Bernoulli(), horizon=60)
 
 
@@ -44,8 +36,7 @@ def decisions(policy: Policy, compile: CompileMode, change_at: int | None = None
     made, waiting = [], []
     for t in range(ROUNDS):
         if t == change_at:
-            for functions in (bandit._state.learner._functions, *bandit._state.pending._functions):
-                functions.change_over()
+            change_over(bandit._state)
         waiting.append(bandit.decide(without=[t % 4]))
         made.append(repr(waiting[-1]._replace(id="")))
         for _ in range(t % 3):  # some rewards come rounds later, and out of order
@@ -55,7 +46,10 @@ def decisions(policy: Policy, compile: CompileMode, change_at: int | None = None
     return made, states.to_json(bandit._state.learner.state), bandit.propensities(), repr(bandit.explain())
 
 
-@pytest.mark.parametrize("policy", learners(), ids=lambda each: each.name)
+DECIDING = [each for each in examples() if not each.sees_means] if STRESS else learners()
+
+
+@pytest.mark.parametrize("policy", DECIDING, ids=lambda each: each.name)
 def test_a_bandit_that_changes_over_in_any_round_decides_the_same(policy: Policy) -> None:
     expected = decisions(policy, "now")
     assert decisions(policy, "never") == expected
@@ -63,16 +57,157 @@ def test_a_bandit_that_changes_over_in_any_round_decides_the_same(policy: Policy
         assert decisions(policy, "never", change_at=t) == expected, t
 
 
+@pytest.mark.parametrize("name", ["ucb1", "exp3"])
+def test_a_stored_bandit_that_changes_over_before_any_decision_writes_the_same_log(name: str, tmp_path: Path) -> None:
+    """Also if it is opened again in the other tier."""
+
+    def play(path: Path, change_at: int | None, compile: CompileMode) -> Any:
+        made: list[str] = []
+        for first in (0, 5):
+            with rotting.open(path, policy=make(name), arms=["a", "b", "c"], seed=3, compile=compile) as bandit:
+                for t in range(first, first + 5):
+                    if t == change_at:
+                        change_over(bandit._state)
+                    decision = bandit.decide()
+                    made.append(repr(decision._replace(id="")))
+                    bandit.reward(decision, t % 3 / 2)
+                state = states.to_json(bandit._state.learner.state)
+        return made, state
+
+    pytest.importorskip("apsw")
+    expected = play(tmp_path / "now.rot", None, "now")
+    assert play(tmp_path / "never.rot", None, "never") == expected
+    for t in range(10):
+        assert play(tmp_path / f"{t}.rot", t, "never") == expected, t
+
+
+def test_a_served_bandit_that_changes_over_between_any_two_requests_decides_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn")
+    from tests.helpers.services import running
+
+    def decide(path: Path, change_at: int | None, compile: CompileMode) -> Any:
+        made = []
+        with running(path, compile=compile) as service:
+            client = service.client()
+            client("PUT", "/v1/bandits/songs", {"policy": "ucb1", "arms": ["a", "b", "c"], "seed": 3})
+            for t in range(8):
+                if t == change_at:
+                    change_over(service.host.loaded["songs"].state)
+                (decision,) = client("POST", "/v1/bandits/songs/decisions", {"count": 1}).body["decisions"]
+                made.append({key: value for key, value in decision.items() if key != "id"})
+                assert client("POST", "/v1/bandits/songs/rewards", [{"id": decision["id"], "reward": t % 3 / 2}]).status == 200
+        return made
+
+    expected = decide(tmp_path / "now.rot", None, "now")
+    assert decide(tmp_path / "never.rot", None, "never") == expected
+    for t in range(8):
+        assert decide(tmp_path / f"{t}.rot", t, "never") == expected, t
+
+
+def assert_equal_in_all_tiers(given: dict[str, Any]) -> None:
+    """Play games compiled, interpreted, and changing over after each number of runs."""
+    games: Any = {"runs": 3, "workers": 2, "record": ("arms", "rewards")} | given
+    expected = simulate(**games, compile="now")
+    assert simulate(**games, compile="never") == expected
+    for runs in range(games["runs"]):
+        with pytest.MonkeyPatch.context() as patch:
+            interpreted = change_games_after(runs * expected.horizon, patch)
+            assert simulate(**games, compile="now") == expected, runs
+        assert sum(interpreted) == runs
+
+
 @pytest.mark.parametrize("policy", examples(), ids=lambda each: each.name)
-def test_interpreted_games_equal_compiled_ones(policy: Policy) -> None:
-    games: Any = {"policies": policy, "problem": BERNOULLI, "runs": 3, "record": ("arms", "rewards")}
-    assert simulate(**games, compile="never") == simulate(**games, compile="now")
+def test_games_are_equal_in_all_tiers_with_every_policy(policy: Policy) -> None:
+    assert_equal_in_all_tiers({"policies": policy, "problem": BERNOULLI})
 
 
-@pytest.mark.parametrize("noise", NOISES, ids=lambda each: type(each).__name__)
-def test_interpreted_games_equal_compiled_ones_with_every_noise(noise: Noise) -> None:
-    problem = problems.stationary(means=[0.75, 0.5], noise=noise, horizon=80)
-    assert simulate(make("uniform"), problem, runs=3, compile="never") == simulate(make("uniform"), problem, runs=3)
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+def test_games_are_equal_in_all_tiers_with_every_noise(noise: Noise) -> None:
+    assert_equal_in_all_tiers({"policies": make("uniform"), "problem": problem(noise), "horizon": 80})
+
+
+MIXED, STEADY = problem(rotting.Bernoulli()), problems.Rested(0.3)
+RECOVERING = [problems.Recovering(np.linspace(0.1, 0.9, 60), fresh=0.7), problems.Recovering(0.5)]
+VISITING = [problems.Visiting(problems.Rested(0.9), first=11, last=40), problems.Visiting(problems.Restless(0.6), first=25)]
+KINDS_OF_PROBLEMS: dict[str, Problem | ProblemFamily] = {
+    "both clocks": Problem([problems.Sum(problems.Linear(0.4, slope=-0.01), problems.Linear(0.4, slope=-0.005)), STEADY]),
+    "general": Problem([problems.General(lambda n, t: 0.9 / (1.0 + n) + 0.001 * t), STEADY]),
+    "late": MIXED.delayed(problems.GeometricDelay(5, lost=0.2)),
+    "recovering": Problem([*RECOVERING, STEADY]),
+    "visiting": Problem([*VISITING, STEADY]),
+    "late, recovering and visiting": Problem([*VISITING, *RECOVERING, STEADY], delay=problems.UniformDelay(0, 9)),
+    "family of tables": problems.RandomBreakpoints(n_arms=3, horizon=60),
+    "family": ProblemFamily(lambda rng: problems.two_arms(L=rng.uniform(0.1, 1.0), horizon=60)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_PROBLEMS)
+@pytest.mark.parametrize("policy", players(60) if STRESS else [make("ucb1")], ids=lambda each: each.name)
+def test_games_are_equal_in_all_tiers_on_every_kind_of_problem(policy: Policy, kind: str) -> None:
+    assert_equal_in_all_tiers({"policies": policy, "problem": KINDS_OF_PROBLEMS[kind], "horizon": 60})
+
+
+@pytest.mark.parametrize("rounds", [0, 16_384, 20_000, 36_384])
+def test_a_run_that_is_interrupted_is_played_again(rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A game looks every 16,384 rounds whether it is to stop."""
+    games: Any = {"policies": make("uniform"), "problem": BERNOULLI, "horizon": 20_000, "runs": 3, "progress": False}
+    expected = simulate(**games)
+    interpreted = change_games_after(rounds, monkeypatch)
+    assert simulate(**games) == expected
+    assert sum(interpreted) == rounds // 20_000
+
+
+def test_games_that_change_over_on_a_worker_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    from rotting.engines.dask import play_on_worker
+
+    (game,), _ = plan(Simulation(make("ucb1"), BERNOULLI)).games()
+    parts = [(0, 1), (1, 4), (5, 3)]
+    expected, left = play_on_worker(game, game.code_digest, parts, False, "now")
+    assert left == []
+    for runs in range(9):
+        with monkeypatch.context() as patch:
+            interpreted = change_games_after(runs * 60, patch)
+            found, left = play_on_worker(game, game.code_digest, parts, False, "now")
+        assert left == []
+        assert sum(interpreted) == runs
+        for name in ("regret", "pulls"):
+            whole, changed = (np.concatenate([getattr(each, name) for _, each in sorted(some)]) for some in (expected, found))
+            assert np.array_equal(whole, changed), (runs, name)
+
+
+CLUSTER = """
+import rotting
+
+if __name__ == "__main__":
+    games = {"policies": [rotting.UCB1(), rotting.RAWUCB()], "problem": rotting.problems.two_arms(horizon=2_000)}
+    result = rotting.simulate(**games, runs=1_500, engine="dask", workers=2, progress=False)
+    assert (result.us_per_round > 0).all(), result.us_per_round  # so the last games were compiled
+    assert rotting.simulate(**games, runs=1_500, compile="now", progress=False) == result
+"""
+
+
+@compiled_only
+@pytest.mark.slow
+def test_games_change_over_on_a_cluster(tmp_path: Path) -> None:
+    """Compiling takes longer than a future, after which a worker gets another part of the game."""
+    pytest.importorskip("distributed")
+    script = tmp_path / "script.py"
+    script.write_text(CLUSTER)
+    run(script, tmp_path / "cache")
+
+
+@pytest.mark.parametrize("runs", range(6))
+def test_games_that_change_over_are_kept(runs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    games: Any = {"policies": [make("ucb1"), make("uniform")], "problem": BERNOULLI, "runs": 5}
+    expected = simulate(**games)
+    with monkeypatch.context() as patch:
+        interpreted = change_games_after(runs * 60, patch)
+        assert simulate(**games, keep=tmp_path) == expected
+        assert sum(interpreted) == 2 * min(runs, 5)
+    assert simulate(**games, keep=tmp_path) == expected
+    assert simulate(**games | {"runs": 9}, keep=tmp_path) == simulate(**games | {"runs": 9})
+    assert not list(tmp_path.rglob("*.claim"))
 
 
 def test_games_of_two_tiers_are_kept_and_merged(tmp_path: Path) -> None:
@@ -113,19 +248,67 @@ def test_code_from_outside_the_library_is_compiled_first(monkeypatch: pytest.Mon
     assert Bandit(Bad(), arms=[1, 2]).is_compiled
 
 
-NEVER = """
-import sys
-import rotting
+GREEDY_ORACLE = """
 from rotting.problems.arms import Recovering
 problem = rotting.Problem([Recovering(0.8), *[Recovering(0.5)] * 5], horizon=20_000)
 rotting.simulate(rotting.UCB1(), problem, runs=1, compile="never", progress=False)
-assert "numba" not in sys.modules
+"""
+FORMULA = """
+def mean(i, t, n):
+    return 0.5 / (1.0 + n) + 0.1 * i
+
+def mistaken(i, t, n):
+    return (0.5, 0.25)[int(n) + i]
+
+rotting.simulate(rotting.UCB1(), rotting.Problem.by_function(mean, 2, horizon=50), compile="never", progress=False)
+try:
+    rotting.simulate(rotting.UCB1(), rotting.Problem.by_function(mistaken, 2, horizon=50), compile="never", progress=False)
+except rotting.errors.KernelError as error:
+    assert "mistaken" in str(error), error
+else:
+    raise AssertionError
+"""
+MANY_ARMS = """
+bandit = rotting.Bandit(rotting.RAWUCB(), arms=range(1_500), compile="never")
+bandit.reward(bandit.decide(), 0.5)
+bandit.add_arm("new")
+bandit.remove_arm(7)
+bandit.decide(count=2)
+bandit.explain()
+bandit.propensities()
+bandit.warm_up()
+"""
+BY_ENVIRONMENT = """
+import csv, os
+from pathlib import Path
+os.environ.pop("NUMBA_DISABLE_JIT", None)  # which overrides the next one
+os.environ["ROTTING_COMPILE"] = "never"
+bandit = rotting.Bandit(rotting.UCB1(), arms=[1, 2])
+bandit.reward(bandit.decide(), 0.5)
+bandit.explain()
+rotting.play(rotting.UCB1(), rotting.problems.two_arms(horizon=100))
+file = Path(os.environ["NUMBA_CACHE_DIR"], "log.csv")
+with file.open("w", newline="") as written:
+    csv.writer(written).writerows([["time", "arm", "reward"], *([t, "abc"[t % 3], t % 2] for t in range(300))])
+rotting.replay(rotting.Log(str(file), time="time"), [rotting.UCB1()])
+file.unlink()
+"""
+NEVER = """
+import os, sys, rotting
+started = []
+sys.addaudithook(lambda event, arguments: started.append("subprocess") if event == "subprocess.Popen" else None)
+{}
+assert "numba" not in sys.modules and not started
+assert not any(files for _, _, files in os.walk(os.environ["NUMBA_CACHE_DIR"]))
 """
 
 
-def test_with_never_the_reference_is_interpreted_too(tmp_path: Path) -> None:
-    """The greedy oracle of these arms looks up so many means that it is compiled otherwise."""
-    run(NEVER, tmp_path)
+@pytest.mark.parametrize(
+    "program", [GREEDY_ORACLE, FORMULA, MANY_ARMS, BY_ENVIRONMENT], ids=["oracle", "formula", "arms", "all"]
+)
+def test_with_never_nothing_is_compiled(program: str, tmp_path: Path) -> None:
+    """The greedy oracle looks up many means, and 1,500 arms are tuned: both are compiled otherwise."""
+    run(NEVER.format(program), tmp_path)
 
 
 BOTH = """

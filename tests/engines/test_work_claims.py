@@ -1,6 +1,8 @@
 """WorkClaims: one process at a time, taken over from the dead, renewed by the living."""
 
+import ctypes
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -38,6 +40,60 @@ def test_a_claim_of_a_dead_process_of_this_machine_is_taken_over_at_once(tmp_pat
     assert mine.take(path)
     assert path.read_text().endswith(f" {os.getpid()}")
     mine.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limits of files")
+def test_a_full_disk_leaves_no_claim(tmp_path: Path) -> None:
+    """A file can be created there, but not written. Others would wait half a minute for a claim that names no process."""
+    path = tmp_path / "work.claim"
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"
+    take = "from pathlib import Path; from rotting.engines.work_claims import WorkClaims"
+    code = f"{full}; {take}; assert WorkClaims().take(Path({str(path)!r}))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert not path.exists()
+
+
+class Kernel32:
+    """The functions of Windows that look for a process: 3 is alive, 4 has ended and is kept, 5 is another user's."""
+
+    def __init__(self) -> None:
+        self.opened: set[int] = set()
+
+        def open_process(access: int, _inherit: bool, process: int) -> int | None:
+            assert access == 0x0010_0000  # SYNCHRONIZE
+            if process not in {3, 4}:
+                return None
+            self.opened.add(2**40 + process)  # handles have 64 bits
+            return 2**40 + process
+
+        self.OpenProcess = open_process
+
+    def WaitForSingleObject(self, handle: ctypes.c_void_p, milliseconds: int) -> int:
+        assert handle.value in self.opened
+        assert milliseconds == 0
+        return 258 if handle.value == 2**40 + 3 else 0
+
+    def CloseHandle(self, handle: ctypes.c_void_p) -> None:
+        assert handle.value is not None
+        self.opened.remove(handle.value)
+
+
+@pytest.mark.parametrize(("process", "error", "is_taken"), [(3, 0, False), (4, 0, True), (5, 5, False), (6, 87, True)])
+def test_on_windows_no_signal_is_sent_to_look_for_a_process(
+    process: int, error: int, is_taken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Signal 0 is Ctrl-C there."""
+    kernel, path = Kernel32(), tmp_path / "work.claim"
+    monkeypatch.setattr(ctypes, "WinDLL", lambda _, use_last_error: kernel, raising=False)
+    monkeypatch.setattr(ctypes, "get_last_error", lambda: error, raising=False)
+    monkeypatch.setattr(os, "kill", lambda *_: pytest.fail("a signal was sent"))
+    path.write_text(f"{socket.gethostname()} {process}")
+    with monkeypatch.context() as here:
+        here.setattr(sys, "platform", "win32")
+        mine = WorkClaims()
+        assert mine.take(path) == is_taken
+    mine.close()
+    assert not kernel.opened
 
 
 def test_a_claim_of_another_machine_is_taken_over_when_it_falls_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

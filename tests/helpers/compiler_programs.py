@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,11 @@ def environment(cache: Path) -> dict[str, str]:
     return kept | {"NUMBA_CACHE_DIR": str(cache)}
 
 
-def run(program: str | Path, cache: Path, *arguments: object) -> None:
-    """Run the code of a program, or a script, with `compile="auto"` as users have it."""
+def run(program: str | Path, cache: Path, *arguments: object, more: Mapping[str, str] | None = None) -> None:
+    """Run the code of a program, or a script, with `compile="auto"` as users have it, and more environment variables."""
     command = [sys.executable, *(["-c", program] if isinstance(program, str) else [str(program)]), *map(str, arguments)]
-    done = subprocess.run(command, env=environment(cache), capture_output=True, text=True, timeout=600, check=False)
+    variables = environment(cache) | dict(more or {})
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
 
 

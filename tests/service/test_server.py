@@ -5,6 +5,7 @@
 
 import inspect
 import json
+import os
 import random
 import signal
 import threading
@@ -28,6 +29,7 @@ from tests.conftest import STRESS
 from tests.helpers.command import run_command
 from tests.helpers.services import SONGS, Client, free_port, service_process, wait_for_line
 from tests.helpers.stores import newest_snapshot
+from tests.helpers.windows_rules import windows_rules
 
 KILLS = 200 if STRESS else 4
 BANDIT = "/v1/bandits/songs"
@@ -130,6 +132,30 @@ def test_a_clock_that_is_set_back_breaks_nothing(tmp_path: Path) -> None:
         assert running.wait(30) == 0
         client.close()
     assert run_command("log", str(path), "--verify").returncode == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has its rules already")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_service_starts_and_ends_under_the_rules_of_windows(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its event loop has no handlers of signals there."""
+    for name, value in windows_rules(tmp_path / "rules").items():
+        monkeypatch.setenv(name, value)
+    path, port = tmp_path / "songs.rot", free_port()
+    program = (
+        "import sys, numpy, numba, uvicorn; sys.platform = 'win32'; import rotting.cli as c; sys.exit(c.main(sys.argv[1:]))"
+    )
+    with service_process(path, port, "--compile", "never", program=("-c", program)) as running:
+        wait_for_line(running, "serving")
+        client = Client(port)
+        client("PUT", BANDIT, SONGS)
+        assert client("POST", f"{BANDIT}/decisions").status == 200
+        client.close()
+        running.send_signal(number)
+        wait_for_line(running, f"{number.name}: finishing running requests, then saving")
+        wait_for_line(running, f"saved {path}")
+        assert running.wait(30) == 0
 
 
 def test_a_service_stops_cleanly_when_its_output_is_not_read(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TextIO
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-BAR = 24
+BAR, SHORTEST_BAR = 24, 4  # cells; a narrow terminal gets a shorter bar
 TERMINAL_SECONDS = 0.1  # between two updates of a terminal's line
 LOG_SECONDS = 5.0  # between two lines of a log file
 SMALLEST_SHARE = 0.02  # of the work, before the time left is estimated
@@ -112,10 +112,14 @@ class Progress:
     def _share(self) -> float:
         return min(max(self.done / self.total, 0.0), 1.0) if self.total > 0 else 1.0
 
-    def _line(self, now: float) -> str:
-        filled = int(self._share * BAR)
-        label = f"{self.label} " if self.label else ""
-        return f"{label}[{'#' * filled}{'.' * (BAR - filled)}] {self._words(now)}"
+    def _line(self, now: float, most: int | None = None) -> str:
+        """Return the bar and its words. If that is longer than `most` characters, the bar is shorter, or left out."""
+        label, words = f"{self.label} " if self.label else "", self._words(now)
+        cells = BAR if most is None else min(BAR, most - len(f"{label}[] {words}"))
+        if cells < SHORTEST_BAR:
+            return f"{label}{words.lstrip()}"[:most]
+        filled = int(self._share * cells)
+        return f"{label}[{'#' * filled}{'.' * (cells - filled)}] {words}"
 
     def _words(self, now: float) -> str:
         share = self._share
@@ -134,9 +138,8 @@ class Progress:
             if self._page is not None:
                 self._paint_page(self._page, now)
                 return
-            line = self._line(now)
+            line = self._line(now, self._columns() - 1 if self._terminal else None)
             if self._terminal:
-                line = line[: self._columns() - 1]
                 painted, self._width = self._width, len(line)
                 line = "\r" + line.ljust(painted)
             self._stream.write(line + end)

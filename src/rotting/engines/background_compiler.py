@@ -1,8 +1,8 @@
 """Compiling in the background: a child process fills the cache on disk while this process goes on.
 
 One thread of this process starts the child when there is work for it, sends it one job after the other, and stops it when there
-is none. The child is a new process, not a fork, and has a session of its own, so that Ctrl-C does not reach it. It ends with
-this process, however that ends.
+is none. The child is a new process, not a fork, and has a session of its own (on Windows, a console), so that Ctrl-C does not
+reach it. It ends with this process, however that ends.
 """
 
 import atexit
@@ -21,6 +21,7 @@ from rotting.engines.compiler_process import DONE, FAILED, framed
 _CHILDREN = 2  # a job is sent to this many children, one after the other, if they are killed
 _IDLE_SECONDS = 2.0  # the child waits this long for more work
 _LAST_SECONDS = 10.0  # at exit, the process waits this long for the thread, which may be loading machine code
+_NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # on Windows: a console of its own, without a window
 JobOutcome = Literal["", "done", "failed", "killed", "cancelled"]
 
 
@@ -163,6 +164,7 @@ def _start() -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": paths},
         start_new_session=True,
+        creationflags=_NO_WINDOW,
     )
 
 

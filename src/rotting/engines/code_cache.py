@@ -19,25 +19,46 @@ _POLL_SECONDS = 0.05  # between two looks for the marker of another process
 _PATIENCE = 120.0  # seconds: a process that has compiled for longer is not waited for
 
 
+def _numba_folder() -> Path:
+    """Return the folder of Numba's cache if the user has set one, else the current folder."""
+    return Path(os.environ.get("NUMBA_CACHE_DIR", ""))
+
+
 def _path(key: str, kind: str) -> Path:
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    folder = Path(chosen) / "rotting" if chosen else cache_folder() / "compiled"
+    folder = _numba_folder() / "rotting" if os.environ.get("NUMBA_CACHE_DIR") else cache_folder() / "compiled"
     return folder / key[:2] / f"{key[2:]}.{kind}"
 
 
 def is_cached(key: str) -> bool:
     """Return whether the machine code of an entry point is in Numba's cache."""
     try:
-        return Path(_path(key, "marker").read_text("utf-8")).is_file()
+        return (_numba_folder() / _path(key, "marker").read_text("utf-8")).is_file()
     except (OSError, ValueError):
         return False
 
 
+_loaded: set[str] = set()  # keys of the machine code that this process has in memory
+
+
+def is_available(key: str) -> bool:
+    """Return whether the machine code of an entry point is in the memory of this process, or in Numba's cache."""
+    return key in _loaded or is_cached(key)
+
+
+def note_loaded(key: str) -> None:
+    """Note that this process has the machine code of an entry point in memory: it stays there."""
+    _loaded.add(key)
+
+
 def mark_cached(key: str, index: Path) -> None:
-    """Note that the machine code of an entry point is in the cache, whose index is this file."""
+    """Note that the machine code of an entry point is in the cache, whose index is this file.
+
+    If the user has set the folder of the cache, the marker names the file relative to it: the folder can be copied elsewhere.
+    """
     with suppress(OSError):
         if index.is_file():
-            write_atomically(_path(key, "marker"), str(index).encode())
+            inside = index.is_relative_to(_numba_folder())
+            write_atomically(_path(key, "marker"), str(index.relative_to(_numba_folder()) if inside else index).encode())
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numba
 
-from rotting.engines.code_cache import compiling, mark_cached
+from rotting.engines.code_cache import compiling, mark_cached, note_loaded
 from rotting.engines.entry_points import EntryPoint, code_mark
 from rotting.engines.kernel_errors import compile_error, no_number
 from rotting.engines.numba_internals import Compiled, cache_index, compiler_lock, jit, machine_code
@@ -122,6 +122,7 @@ def compiled_for(entry: EntryPoint) -> KernelFunction:
                 index = cache_index(general)
                 if index is not None:
                     mark_cached(key, index)
+            note_loaded(key)
     except Exception as error:  # noqa: BLE001 (Numba may raise anything at code that it does not support)
         of_noise = None if entry.noise is None else draw_error(entry.noise)
         raise of_noise or compile_error(entry.function, entry.policy, error) from None  # Numba's own message is the context

@@ -1,8 +1,8 @@
 """A process that compiles for another one, into the cache on disk.
 
 It is started as `python -m rotting.engines.compiler_process`. It reads pieces of work from standard input, each a pickled
-callable after its length, and answers each with one byte. It ends when standard input ends, even in the middle of its work:
-so it never outlives the process that started it.
+callable after its length, and answers each with one byte. It ends when standard input ends or its parent does, even in the
+middle of its work: so it never outlives the process that started it.
 """
 
 import os
@@ -11,11 +11,14 @@ import signal
 import struct
 import sys
 import threading
+import time
+from pathlib import Path
 from queue import SimpleQueue
 from typing import IO
 
 DONE, FAILED = b"d", b"f"
 _LENGTH = struct.Struct("<Q")
+_PARENT_SECONDS = 1.0  # between two looks for the parent
 
 
 def framed(work: bytes) -> bytes:
@@ -30,13 +33,26 @@ def _read(source: IO[bytes], waiting: "SimpleQueue[bytes]") -> None:
     os._exit(0)
 
 
+def _end_with(parent: int) -> None:
+    """End the process when its parent has ended, even if a fork of the parent keeps standard input open."""
+    while os.getppid() == parent:  # always, on Windows, where nothing can be forked
+        time.sleep(_PARENT_SECONDS)
+    os._exit(0)
+
+
 def main() -> None:
     """Do all work that comes in."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    # The work must neither read standard input nor print answers. On Windows, importing NumPy even waits for a thread that
+    # reads standard input: a library that NumPy loads looks at that pipe, and Windows lets one operation on a pipe at a time.
+    source = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed must not be taken for an answer
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), sys.stdin.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     waiting: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=_read, args=(sys.stdin.buffer, waiting), daemon=True).start()
+    threading.Thread(target=_read, args=(source, waiting), daemon=True).start()
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     while True:
         try:
             pickle.loads(waiting.get())()  # noqa: S301 (what the parent wrote)

@@ -229,7 +229,7 @@ def play_on_worker(game: Game, code_digest: str, parts: RunRanges, on_gpu: bool,
             f"got {game.code_digest}: install the same version everywhere, and restart the workers"
         )
     waiting = deque(Task(game, first_run, runs) for first_run, runs in parts)
-    play = Threads(1, compile).play
+    play = Threads(1, compile, continues=True).play  # compiling may take longer than a future
     if on_gpu:
         from rotting.engines.cuda import Cuda  # noqa: PLC0415 - an extra
 
@@ -240,7 +240,7 @@ def play_on_worker(game: Game, code_digest: str, parts: RunRanges, on_gpu: bool,
     while waiting and seconds < _FUTURE_SECONDS:
         batch = take(waiting, max(1, more))
         check, began = _CancelCheck(), time.monotonic()
-        check.part = Part(size=sum(task.rounds for task in batch))
+        check.part = Part(size=_PARTS * sum(task.rounds for task in (*batch, *waiting)))  # a slot plays so many futures
         try:
             found = list(play(batch, check))
         except _CancelledError:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rotting.common.machine import this_machine
+from rotting.common.machine import machine
 from rotting.kernels.binding import KernelFunction, digest, plain_function, reached_functions
 from rotting.kernels.nested_state import classes, new_state
 from rotting.kernels.readable_errors import is_library_code, is_library_module, naming_owner, with_readable_errors
@@ -89,6 +89,12 @@ def _stamp(file: str) -> tuple[str, int, int]:
 
 @cache
 def _toolchain() -> tuple[object, ...]:
-    """Return the versions, the processor and the settings that decide the machine code."""
-    settings = sorted((name, value) for name, value in os.environ.items() if name.startswith(("NUMBA_", "ROTTING_PLAIN")))
-    return version("numba"), version("llvmlite"), sys.version, sys.implementation.cache_tag, this_machine(), settings
+    """Return the versions, the processor and the settings that decide the machine code.
+
+    Neither the folder of the cache nor the number of cores does: an image can be built on one machine and run on another.
+    """
+    described = machine()
+    names = sorted(name for name in os.environ if name.startswith(("NUMBA_", "ROTTING_PLAIN")) and name != "NUMBA_CACHE_DIR")
+    settings = [(name, os.environ[name]) for name in names]
+    processor = described["processor"], described["system"]
+    return version("numba"), version("llvmlite"), sys.version, sys.implementation.cache_tag, processor, settings

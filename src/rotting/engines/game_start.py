@@ -10,7 +10,7 @@ import numpy as np
 from rotting.common.arrays import AnyArray
 from rotting.common.progress import Progress
 from rotting.engines.background_compiler import Job, cancel, submit
-from rotting.engines.code_cache import is_cached
+from rotting.engines.code_cache import is_available, is_cached
 from rotting.engines.entry_points import EntryPoint
 from rotting.engines.extensions import Extensions
 from rotting.engines.task import Game, Setting, Task
@@ -121,10 +121,12 @@ class GameStart:
         game: the game.
         bar: the progress bar; its `part` says how much of this game there is to play.
         compile: when to compile.
+        continues: whether more of the game follows later, so that its compiler goes on after `close`.
     """
 
-    def __init__(self, game: Game, bar: Progress, compile: CompileMode) -> None:
+    def __init__(self, game: Game, bar: Progress, compile: CompileMode, continues: bool = False) -> None:
         mode = resolve_mode(compile)
+        self._continues = continues
         self._bar, self._status, self._title = bar, compiling_status(game, bar), game.policy.title
         self._left = bar.part.size
         self._job: Job | None = None
@@ -135,7 +137,7 @@ class GameStart:
         self._work: bytes | None = None
         if mode == "auto" and is_library_code(game.linked):
             entry = loop_entry(game)
-            if not is_cached(entry.key):
+            if not is_available(entry.key):
                 self._work = pickled(partial(compile_blueprint, _Blueprint.of(entry, game)))
                 self.begins_interpreted = self._work is not None
 
@@ -171,7 +173,8 @@ class GameStart:
         self._left -= task.rounds
 
     def close(self) -> None:
-        """Give up compiling, if nobody has waited for the end of it."""
+        """Give up compiling, if nobody has waited for the end of it and the game is over."""
         if self._job is not None:
             self._bar.status = ""
-            cancel(self._job)
+            if not self._continues:
+                cancel(self._job)

@@ -10,7 +10,7 @@ from rotting.engines.game import Board, count, mean_now, means_of_run, memory_of
 from rotting.engines.tiers import CompileMode, resolve_mode
 from rotting.kernels.binding import Bindings, KernelFunction, allocates_nothing, bind
 from rotting.kernels.exact_sums import add, difference
-from rotting.kernels.readable_errors import is_library_code
+from rotting.kernels.readable_errors import is_library_code, with_readable_errors
 from rotting.problems.mean_table import Means
 
 # Looking up so few means interpreted takes some tenths of a second, less than importing Numba and loading cached machine code.
@@ -64,9 +64,13 @@ def play_greedily(
     collected = np.zeros((runs, checkpoints.size))
     play: KernelFunction = bind(collect_runs, parts)
     mode, few = resolve_mode(compile), runs * int(checkpoints[-1]) * n_arms <= _FEW_MEANS
-    if mode == "now" or not (few or mode == "never") or not is_library_code(play):
+    own = is_library_code(play)
+    if mode == "now" or (mode == "auto" and not (few and own)):
         from rotting.engines.compile import compiled  # noqa: PLC0415 - imports Numba
 
         play = compiled(play, allocates=True)
-    play(means, n_arms, checkpoints, collected)
+    elif not own:
+        play = with_readable_errors(None, play, play)
+    with np.errstate(all="ignore"):  # as machine code, which does not warn
+        play(means, n_arms, checkpoints, collected)
     return collected

@@ -38,10 +38,11 @@ class Threads:
     Args:
         workers: number of threads.
         compile: when to compile, as for `simulate`.
+        continues: whether further calls of `play` follow with the same games.
     """
 
-    def __init__(self, workers: int, compile: CompileMode = "auto") -> None:
-        self.workers, self._compile = workers, compile
+    def __init__(self, workers: int, compile: CompileMode = "auto", continues: bool = False) -> None:
+        self.workers, self._compile, self._continues = workers, compile, continues
 
     def close(self) -> None:
         """Do nothing: the threads end with the games."""
@@ -65,7 +66,7 @@ class Threads:
         tried: float = math.inf if is_library_code(game.linked) else -1  # the last run that is checked, or need not be
         trials: list[Future[PlayedTask]] = []  # checked runs that may not have finished
         yield from pool.finished()
-        start = GameStart(game, bar, self._compile)
+        start = GameStart(game, bar, self._compile, self._continues)
         try:
             for task in chain([first], tasks):
                 left = task

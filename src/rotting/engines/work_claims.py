@@ -4,8 +4,10 @@ The processes may run on several machines. Claims only save work: if two process
 do it, with the same result.
 """
 
+import importlib
 import os
 import socket
+import sys
 import threading
 import time
 import weakref
@@ -16,6 +18,8 @@ from rotting.common.atomic_files import partial_path
 
 _RENEWAL_SECONDS = 5.0  # between two renewals of a claim
 _EXPIRY_SECONDS = 30.0  # after the last renewal, a claim has expired
+
+_SYNCHRONIZE, _ACCESS_DENIED, _WAIT_TIMEOUT = 0x0010_0000, 5, 258  # constants of the Windows API
 
 
 class WorkClaims:
@@ -50,8 +54,7 @@ class WorkClaims:
             path.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(2):
             try:
-                with path.open("xb") as file:
-                    file.write(f"{socket.gethostname()} {os.getpid()}".encode())
+                _create(path, f"{socket.gethostname()} {os.getpid()}".encode())
             except FileExistsError:
                 if attempt == 1 or not self._is_stale(path):
                     return False
@@ -60,7 +63,7 @@ class WorkClaims:
                     path.rename(moved)
                     moved.unlink()
                 continue
-            except OSError:  # the folder cannot be written: work without a claim
+            except OSError:  # the folder cannot be written, or the disk is full: work without a claim
                 return True
             break
         with self._lock:
@@ -115,6 +118,18 @@ class WorkClaims:
         self.drop_all()
 
 
+def _create(path: Path, content: bytes) -> None:
+    """Create a file with its content, or none: others would wait for a claim that names no process."""
+    file = path.open("xb", buffering=0)
+    try:
+        with file:
+            file.write(content)
+    except OSError:
+        with suppress(OSError):
+            path.unlink()
+        raise
+
+
 def _renew(stop: threading.Event, lock: threading.Lock, mine: set[Path]) -> None:
     """Renew the claims until `stop` is set, even while there are none: more may follow."""
     while not stop.wait(_RENEWAL_SECONDS):
@@ -126,6 +141,8 @@ def _renew(stop: threading.Event, lock: threading.Lock, mine: set[Path]) -> None
 
 
 def _is_alive(process: int) -> bool:
+    if sys.platform == "win32":  # where signal 0 is Ctrl-C
+        return _is_alive_on_windows(process)
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -133,3 +150,16 @@ def _is_alive(process: int) -> bool:
     except OSError:  # the process exists and belongs to another user
         return True
     return True
+
+
+def _is_alive_on_windows(process: int) -> bool:
+    system = importlib.import_module("ctypes")  # whose functions for Windows are unknown to type checkers elsewhere
+    kernel = system.WinDLL("kernel32", use_last_error=True)
+    kernel.OpenProcess.restype = system.c_void_p
+    handle = kernel.OpenProcess(_SYNCHRONIZE, False, process)
+    if not handle:
+        return bool(system.get_last_error() == _ACCESS_DENIED)  # the process exists and belongs to another user
+    try:
+        return bool(kernel.WaitForSingleObject(system.c_void_p(handle), 0) == _WAIT_TIMEOUT)  # it has not ended
+    finally:
+        kernel.CloseHandle(system.c_void_p(handle))

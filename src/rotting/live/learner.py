@@ -109,7 +109,7 @@ class Learner:
 
     def grow(self, capacity: int) -> None:
         """Give the state a larger capacity."""
-        self.state = states.grow(self.policy, self.state, self.n_slots, capacity)
+        self.state = states.grow(self.policy, self.state, self.n_slots, capacity, self.compile)
         self.capacity = capacity
 
     def match_room(self, other: "Learner") -> None:
@@ -244,14 +244,14 @@ class Learner:
         # One slot at a time, since some policies take the number of slots for the number of arms.
         n_slots = self.n_slots + 1
         capacity = max(self.capacity, states.first_capacity(self.policy, n_slots, FIRST_CAPACITY))
-        self.state = states.grow(self.policy, self.state, n_slots, capacity)
+        self.state = states.grow(self.policy, self.state, n_slots, capacity, self.compile)
         self.n_slots, self.capacity = n_slots, capacity
 
     def set_present(self, slots: Ints) -> None:
         """Tell the policy which arms are present."""
-        states.set_present(self.policy, self.state, slots)
+        states.set_present(self.policy, self.state, slots, self.compile)
 
     def forget(self, slot: int) -> None:
         """Reset a slot, as if its arm had never been pulled."""
-        states.forget_arm(self.policy, self.state, slot, self.capacity)
+        states.forget_arm(self.policy, self.state, slot, self.capacity, self.compile)
         self.admitted.reset()  # the slot is as in a new state, where every arm is admitted

@@ -13,6 +13,7 @@ import numpy as np
 
 from rotting.common.arrays import AnyArray, Ints
 from rotting.engines.entry_points import EntryPoint
+from rotting.engines.tiers import CompileMode, resolve_mode
 from rotting.errors import InvalidValueError
 from rotting.kernels.nested_state import State, flatten, unflatten
 from rotting.kernels.nested_state import new_state as new_state  # noqa: PLC0414 - part of this module's interface
@@ -38,7 +39,7 @@ def copy(state: State) -> State:
     return unflatten(state, (array.copy() for array in arrays(state)))
 
 
-def grow(policy: Policy, state: State, n_arms: int, capacity: int) -> State:
+def grow(policy: Policy, state: State, n_arms: int, capacity: int, compile: CompileMode = "auto") -> State:
     """Return a larger state with the content of `state`, tuned to its number of arms."""
     larger: State = new_state(policy, n_arms, capacity)
     for old, new in zip(arrays(state), arrays(larger), strict=True):
@@ -46,7 +47,7 @@ def grow(policy: Policy, state: State, n_arms: int, capacity: int) -> State:
     presence = _presence(larger)
     if presence is not None:
         presence.number[0] = presence.here.sum()
-    _tune(policy, larger)
+    _tune(policy, larger, compile)
     return larger
 
 
@@ -54,12 +55,12 @@ def _presence(state: NamedTuple) -> Presence | None:
     return getattr(state, "presence", None)
 
 
-def _call(policy: Policy, function: Callable[..., None], n_arms: int, *arguments: object) -> None:
-    """Call a function that reads every arm: compiled if there are many arms, otherwise interpreted.
+def _call(policy: Policy, function: Callable[..., None], n_arms: int, compile: CompileMode, *arguments: object) -> None:
+    """Call a function that reads every arm: compiled if there are many arms, unless nothing is, otherwise interpreted.
 
     Functions from outside the library are always interpreted: these ones need not compile.
     """
-    if n_arms >= _MANY_ARMS and is_library_code(function):
+    if n_arms >= _MANY_ARMS and is_library_code(function) and resolve_mode(compile) != "never":
         from rotting.engines.compile import guarded_for  # noqa: PLC0415 - imports Numba
 
         guarded_for(EntryPoint(function, policy, arguments, allocates=True))(*arguments)
@@ -67,20 +68,20 @@ def _call(policy: Policy, function: Callable[..., None], n_arms: int, *arguments
         with_readable_errors(policy, function, function)(*arguments)
 
 
-def _tune(policy: Policy, state: NamedTuple) -> None:
+def _tune(policy: Policy, state: NamedTuple, compile: CompileMode) -> None:
     tune = policy.kernel.tune
     if tune is not None:
-        _call(policy, tune, max(array.shape[0] for array in arrays(state)), policy.params, state)
+        _call(policy, tune, max(array.shape[0] for array in arrays(state)), compile, policy.params, state)
 
 
-def set_present(policy: Policy, state: NamedTuple, arms: Ints) -> None:
+def set_present(policy: Policy, state: NamedTuple, arms: Ints, compile: CompileMode = "auto") -> None:
     """Write which arms are present into the state, if it has a field for it."""
     presence = _presence(state)
     if presence is not None:
         presence.here[:] = 0
         presence.here[arms] = 1
         presence.number[0] = arms.size
-        _tune(policy, state)
+        _tune(policy, state, compile)
 
 
 def has_arm_axis(policy: Policy) -> list[bool]:
@@ -89,12 +90,12 @@ def has_arm_axis(policy: Policy) -> list[bool]:
     return [a.shape != b.shape for a, b in zip(arrays(one), arrays(two), strict=True)]
 
 
-def forget_arm(policy: Policy, state: NamedTuple, arm: int, capacity: int) -> None:
+def forget_arm(policy: Policy, state: NamedTuple, arm: int, capacity: int, compile: CompileMode = "auto") -> None:
     """Make one arm of the state as if it had never been pulled."""
     fresh, forget = arrays(new_state(policy, 1, capacity)), policy.kernel.forget
     by_arm = [pair for *pair, is_by_arm in zip(arrays(state), fresh, has_arm_axis(policy), strict=True) if is_by_arm]
     if forget is not None:
-        _call(policy, forget, len(by_arm[0][0]) if by_arm else 1, policy.params, state, arm)
+        _call(policy, forget, len(by_arm[0][0]) if by_arm else 1, compile, policy.params, state, arm)
     for array, new in by_arm:
         array[arm] = new[0]
 

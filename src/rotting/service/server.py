@@ -12,6 +12,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from os import PathLike
 from typing import NamedTuple
 
@@ -203,6 +204,14 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
+def _on_signal(loop: asyncio.AbstractEventLoop, number: signal.Signals, call: Callable[[], None]) -> None:
+    """Call a function in the loop whenever the process gets a signal."""
+    try:
+        loop.add_signal_handler(number, call)
+    except NotImplementedError:  # on Windows
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(call))
+
+
 def serve(path: str | PathLike[str], settings: ServiceSettings, say: Callable[[str], None]) -> None:
     """Serve a store until SIGTERM or SIGINT; raises a `StoreError` if something was not saved."""
     service = Service(path, settings, say)
@@ -222,9 +231,9 @@ def serve(path: str | PathLike[str], settings: ServiceSettings, say: Callable[[s
                 say(f"{name}: finishing running requests, then saving")
 
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, end, number.name)
+            _on_signal(loop, number, partial(end, number.name))
         if hasattr(signal, "SIGHUP"):
-            loop.add_signal_handler(signal.SIGHUP, service.application.reload)
+            _on_signal(loop, signal.SIGHUP, service.application.reload)
 
         def ready() -> None:
             shown = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -235,7 +244,8 @@ def serve(path: str | PathLike[str], settings: ServiceSettings, say: Callable[[s
 
         await service.run(ready, stop)
         for number in (signal.SIGTERM, signal.SIGINT):  # a second signal must not change how the process ends
-            loop.remove_signal_handler(number)
+            with suppress(NotImplementedError):
+                loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_IGN)
         with suppress(OSError):
             say(f"saved {path}")
