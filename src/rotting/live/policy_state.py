@@ -7,17 +7,20 @@ what is tuned to the number of arms (`Kernel.tune`). Nothing else needs to be kn
 
 import base64
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
 from rotting.common.arrays import AnyArray, Ints
 from rotting.engines.entry_points import EntryPoint
-from rotting.engines.tiers import CompileMode, resolve_mode
+from rotting.engines.tiers import CompileMode, Functions
 from rotting.errors import InvalidValueError
+from rotting.kernels.binding import KernelFunction
 from rotting.kernels.nested_state import State, flatten, unflatten
 from rotting.kernels.nested_state import new_state as new_state  # noqa: PLC0414 - part of this module's interface
 from rotting.kernels.readable_errors import is_library_code, with_readable_errors
+from rotting.live.shared_functions import shared
 from rotting.parts.presence import Presence
 from rotting.policy import Policy, small_capacity
 
@@ -55,23 +58,47 @@ def _presence(state: NamedTuple) -> Presence | None:
     return getattr(state, "presence", None)
 
 
-def _call(policy: Policy, function: Callable[..., None], n_arms: int, compile: CompileMode, *arguments: object) -> None:
-    """Call a function that reads every arm: compiled if there are many arms, unless nothing is, otherwise interpreted.
+class _ArmFunctions(Functions):
+    """The functions of a policy that read every arm when one of them is added or removed; those from outside are None."""
+
+    tune: Callable[..., None] | None
+    forget: Callable[..., None] | None
+
+    def __init__(self, policy: Policy, mode: CompileMode) -> None:
+        super().__init__(partial(_arm_entries, policy), mode)
+
+
+def _arm_entries(policy: Policy) -> dict[str, EntryPoint | None]:
+    state = new_state(policy, 1, 1)
+    examples = {"tune": (policy.params, state), "forget": (policy.params, state, 0)}
+    return {
+        name: EntryPoint(function, policy, example, allocates=True) if _is_library_code(function) else None
+        for name, example in examples.items()
+        for function in [getattr(policy.kernel, name)]
+    }
+
+
+def _is_library_code(function: KernelFunction | None) -> bool:
+    return function is not None and is_library_code(function)
+
+
+def _call(name: str, policy: Policy, state: NamedTuple, n_arms: int, compile: CompileMode, *arguments: object) -> None:
+    """Call `tune` or `forget` if the policy has it: as `Functions` says if there are many arms, otherwise interpreted.
 
     Functions from outside the library are always interpreted: these ones need not compile.
     """
-    if n_arms >= _MANY_ARMS and is_library_code(function) and resolve_mode(compile) != "never":
-        from rotting.engines.compile import guarded_for  # noqa: PLC0415 - imports Numba
-
-        guarded_for(EntryPoint(function, policy, arguments, allocates=True))(*arguments)
+    function: KernelFunction | None = getattr(policy.kernel, name)
+    if function is None:
+        return
+    if n_arms >= _MANY_ARMS and is_library_code(function):
+        function = getattr(shared(policy, state, compile, _ArmFunctions), name)
     else:
-        with_readable_errors(policy, function, function)(*arguments)
+        function = with_readable_errors(policy, function, function)
+    function(policy.params, state, *arguments)
 
 
 def _tune(policy: Policy, state: NamedTuple, compile: CompileMode) -> None:
-    tune = policy.kernel.tune
-    if tune is not None:
-        _call(policy, tune, max(array.shape[0] for array in arrays(state)), compile, policy.params, state)
+    _call("tune", policy, state, max(array.shape[0] for array in arrays(state)), compile)
 
 
 def set_present(policy: Policy, state: NamedTuple, arms: Ints, compile: CompileMode = "auto") -> None:
@@ -92,10 +119,9 @@ def has_arm_axis(policy: Policy) -> list[bool]:
 
 def forget_arm(policy: Policy, state: NamedTuple, arm: int, capacity: int, compile: CompileMode = "auto") -> None:
     """Make one arm of the state as if it had never been pulled."""
-    fresh, forget = arrays(new_state(policy, 1, capacity)), policy.kernel.forget
+    fresh = arrays(new_state(policy, 1, capacity))
     by_arm = [pair for *pair, is_by_arm in zip(arrays(state), fresh, has_arm_axis(policy), strict=True) if is_by_arm]
-    if forget is not None:
-        _call(policy, forget, len(by_arm[0][0]) if by_arm else 1, compile, policy.params, state, arm)
+    _call("forget", policy, state, len(by_arm[0][0]) if by_arm else 1, compile, arm)
     for array, new in by_arm:
         array[arm] = new[0]
 
