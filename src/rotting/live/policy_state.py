@@ -56,7 +56,7 @@ def _presence(state: NamedTuple) -> Presence | None:
 
 
 def _call(policy: Policy, function: Callable[..., None], n_arms: int, compile: CompileMode, *arguments: object) -> None:
-    """Call a function that reads every arm: compiled if there are many arms, unless nothing is, otherwise interpreted.
+    """Call a function that reads every arm: compiled if there are many arms and `compile` allows it, otherwise interpreted.
 
     Functions from outside the library are always interpreted: these ones need not compile.
     """

@@ -68,7 +68,7 @@ def read_mark(path: Path) -> Mark | None:
 
 
 def is_emptied(path: Path) -> bool:
-    """Return whether the mark of a store is an empty file: its user goes on with the events that are left."""
+    """Return whether the mark of a store is an empty file, with which a user accepts the loss of events."""
     try:
         return mark_path(path).stat().st_size == 0
     except OSError:

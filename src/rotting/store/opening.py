@@ -8,11 +8,11 @@ A main file that lost its WAL looks complete. So the column `unclosed` says whet
 
 - A new writer sets it and copies the WAL into the main file before the first event. The WAL keeps its length. If a reader is in
   the way, the writer tries again about once a second.
-- Closing a store copies the WAL into the main file, then resets the column, then copies that too and removes the WAL. The same
-  is done before a WAL is emptied that a killed writer left, or that has grown too long.
+- Closing a store copies the WAL into the main file, then resets the column, then copies that too and removes the WAL. The
+  column is also reset in this order before a WAL is emptied because a killed writer left it, or because it has grown too long.
 
-Therefore, whenever a process is killed, the main file is complete, or it is unclosed and its WAL is beside it and not empty;
-except that a main file is not yet unclosed while a reader is in the way.
+Therefore, whenever a process is killed, the main file is complete, or it is recorded as unclosed and a WAL that is not empty is
+beside it. The exception: as long as a reader is in the way, a main file with a writer is not yet recorded as unclosed.
 """
 
 from typing import NamedTuple
@@ -136,9 +136,8 @@ def _load(database: Database, mark: Mark | None, mark_problem: MarkProblem | Non
 def _check_wal(database: Database) -> None:
     """Refuse a file that its last writer did not close, and whose WAL is missing: the latest events may be in the WAL.
 
-    The file may have been moved or copied without its WAL, or be opened through a hard link. While a writer has the store open,
-    and after it was killed, the WAL is never empty in any view in which the store is unclosed. So the WAL must be looked at
-    during the view.
+    The file may have been moved or copied without its WAL, or be opened through a hard link. This must be called within a view:
+    a writer may close the store at any moment, but as long as a view shows the store as unclosed, its WAL stays in place.
     """
     if database.is_unclosed() and not has_wal(database.path) and not is_emptied(database.path):
         what = (
