@@ -100,6 +100,18 @@ def test_a_store_opens_in_its_place_after_a_crash(killed: Path) -> None:
     assert opens(lone_copy(killed, killed.parent / "after")) == 91
 
 
+def test_the_mark_of_an_older_copy_does_not_hide_a_loss(path: Path) -> None:
+    older = path.parent / "older"
+    older.mkdir()
+    for each in (path, mark_path(path)):
+        shutil.copy(each, older)
+    kill_writer(path)
+    shutil.copy(path, older)
+    for readonly in (True, False):
+        with pytest.raises(StoreDamagedError, match=REFUSED):
+            SQLiteStore(older / "songs.rot", readonly)
+
+
 def test_an_empty_mark_accepts_what_is_left(killed: Path) -> None:
     alone = move(killed)
     mark_path(alone).touch()

@@ -113,9 +113,10 @@ def _load(database: Database, mark: Mark | None, mark_problem: MarkProblem | Non
     """Read the id, the bandits and the last event, and check that the store is complete."""
     with database.view():
         store_id = _read_id(database)
-        if mark is None or mark.store != digest(store_id):  # otherwise the mark says what was acknowledged
-            _check_wal(database)
         epoch, counted_bandits, counted_events = database.writer_row()
+        # A mark says what was acknowledged, unless it was left by an earlier writer, beside an older copy of the file.
+        if mark is None or mark.store != digest(store_id) or mark.epoch < epoch:
+            _check_wal(database)
         bandits = BanditTable(database, store_id)
         # A page that lost its last rows is still a valid page, so the counts of the last writer are compared.
         if len(bandits) < counted_bandits:
@@ -168,7 +169,7 @@ def _take_over(database: Database, opened: Opened, is_unsynced: bool) -> None:
     connection.execute("COMMIT")
     database.mark_unclosed(limits.TAKE_OVER_MS)
     counts = (last, len(opened.bandits))
-    mark = Mark(digest(opened.id), *counts, *counts)
+    mark = Mark(digest(opened.id), *counts, *counts, epoch=database.epoch)
     database.mark = MarkWriter(database.path, mark, synced=database.durability == "disk")
 
 
