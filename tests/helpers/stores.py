@@ -134,6 +134,27 @@ def run(code: str, *arguments: object, **options: Any) -> str:
     return str(done.stdout)
 
 
+_OPEN_WITHOUT_PRIVILEGES = """
+import os, sys
+from rotting.errors import StoreError
+from rotting.store.sqlite import SQLiteStore
+if os.geteuid() == 0:  # root may write everywhere, so it becomes `nobody`
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    with SQLiteStore(sys.argv[1], readonly=len(sys.argv) > 2) as store:
+        print(store.last)
+except StoreError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def open_without_privileges(path: Path, readonly: bool = False) -> str:
+    """Open a store in a process that may not write everywhere; return the number of its last event, or the error."""
+    return run(_OPEN_WITHOUT_PRIVILEGES, path, *(["readonly"] if readonly else []))
+
+
 @contextmanager
 def appending(path: Path, durability: str = "disk") -> Iterator["subprocess.Popen[str]"]:
     """Run a process that appends; kill it when the context ends."""

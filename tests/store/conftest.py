@@ -1,5 +1,7 @@
 """What several tests of stores begin with."""
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,3 +19,11 @@ def path(tmp_path: Path) -> Path:
         for number in (30, 60, 90):
             store.save_snapshot("songs", number, {"n": number})
     return tmp_path / "songs.rot"
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that everybody can enter."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+        Path(name).chmod(0o755)

@@ -2,8 +2,7 @@
 
 import os
 import stat
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError, NotAStoreError, 
 from rotting.store.backup import backup
 from rotting.store.files import APPLICATION_ID, FORMAT, create_store
 from rotting.store.sqlite import SQLiteStore
-from tests.helpers.stores import numbered_events, run, sql
+from tests.helpers.stores import numbered_events, open_without_privileges, run, sql
 
 
 def text_file(path: Path) -> None:
@@ -131,30 +130,6 @@ def test_links_that_lead_nowhere(tmp_path: Path) -> None:
         SQLiteStore(loop)
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder that everybody can enter."""
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
-        Path(name).chmod(0o755)
-
-
-OPEN = """
-import os, sys
-from rotting.errors import StoreError
-from rotting.store.sqlite import SQLiteStore
-if os.geteuid() == 0:  # who may write everywhere becomes somebody who may not
-    os.setgroups([])
-    os.setgid(65534)
-    os.setuid(65534)
-try:
-    with SQLiteStore(sys.argv[1], readonly=len(sys.argv) > 2) as store:
-        print(store.last)
-except StoreError as error:
-    print(type(error).__name__, error)
-"""
-
-
 def test_read_only_files_and_folders_can_be_read_and_say_so_to_writers(folder: Path) -> None:
     path = folder / "songs.rot"
     with SQLiteStore(path) as store:
@@ -163,13 +138,13 @@ def test_read_only_files_and_folders_can_be_read_and_say_so_to_writers(folder: P
     path.with_name("songs.rot-lock").unlink()
     path.chmod(0o444)
     folder.chmod(0o777)
-    assert run(OPEN, path) == f"StoreReadOnlyError {path} is read-only: it cannot be written to\n"
-    assert run(OPEN, path, "readonly") == "3\n"
+    assert open_without_privileges(path) == f"StoreReadOnlyError {path} is read-only: it cannot be written to\n"
+    assert open_without_privileges(path, readonly=True) == "3\n"
     for each in folder.glob("songs.rot-*"):
         each.unlink()
     folder.chmod(0o555)
-    assert run(OPEN, path, "readonly") == "3\n"
-    assert run(OPEN, path).startswith(
+    assert open_without_privileges(path, readonly=True) == "3\n"
+    assert open_without_privileges(path).startswith(
         f"StoreReadOnlyError {path} cannot be written to: its -lock file cannot be created or locked "
     )
 
@@ -179,8 +154,9 @@ def test_a_file_that_nobody_may_read(folder: Path) -> None:
     SQLiteStore(path).close()
     path.chmod(0o000)
     folder.chmod(0o777)
-    for how in ([], ["readonly"]):
-        assert run(OPEN, path, *how) == f"StoreReadOnlyError {path} cannot be opened: unable to open database file\n"
+    for readonly in (False, True):
+        error = f"StoreReadOnlyError {path} cannot be opened: unable to open database file\n"
+        assert open_without_privileges(path, readonly) == error
 
 
 def test_a_missing_dependency_is_named_in_one_sentence() -> None:

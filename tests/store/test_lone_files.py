@@ -4,8 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from rotting.store.sqlite import SQLiteStore
 from rotting.store.verify import verify
 from tests.conftest import STRESS
 from tests.helpers.disks import failing_disk
-from tests.helpers.stores import numbered_events, read_numbers, run, sql, view_held_open
+from tests.helpers.stores import numbered_events, open_without_privileges, read_numbers, run, sql, view_held_open
 
 REFUSED = (
     "has not been closed by its last writer, and its -wal file, which may hold acknowledged events, is missing or empty: open "
@@ -101,6 +100,18 @@ def test_a_store_opens_in_its_place_after_a_crash(killed: Path) -> None:
     assert opens(lone_copy(killed, killed.parent / "after")) == 91
 
 
+def test_the_mark_of_an_older_copy_does_not_hide_a_loss(path: Path) -> None:
+    older = path.parent / "older"
+    older.mkdir()
+    for each in (path, mark_path(path)):
+        shutil.copy(each, older)
+    kill_writer(path)
+    shutil.copy(path, older)
+    for readonly in (True, False):
+        with pytest.raises(StoreDamagedError, match=REFUSED):
+            SQLiteStore(older / "songs.rot", readonly)
+
+
 def test_an_empty_mark_accepts_what_is_left(killed: Path) -> None:
     alone = move(killed)
     mark_path(alone).touch()
@@ -117,41 +128,17 @@ def test_another_program_may_empty_the_log_in_its_place(killed: Path) -> None:
     assert opens(killed) == opens(killed, readonly=False) == 91
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder that everybody can enter."""
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
-        Path(name).chmod(0o755)
-
-
-READER = """
-import os, sys
-from rotting.errors import StoreError
-from rotting.store.sqlite import SQLiteStore
-if os.geteuid() == 0:  # who may write everywhere becomes somebody who may not
-    os.setgroups([])
-    os.setgid(65534)
-    os.setuid(65534)
-try:
-    with SQLiteStore(sys.argv[1], readonly=True) as store:
-        print(store.last)
-except StoreError as error:
-    print(error.reason)
-"""
-
-
 def test_a_read_only_folder_holds_a_complete_store_or_refuses_it(killed: Path, folder: Path) -> None:
     shutil.copy(killed, folder)
     folder.chmod(0o555)
-    assert "has not been closed by its last writer" in run(READER, folder / "songs.rot")
+    assert "has not been closed by its last writer" in open_without_privileges(folder / "songs.rot", readonly=True)
     folder.chmod(0o755)
     shutil.copy(f"{killed}-wal", folder)
     assert opens(folder / "songs.rot", readonly=False) == 91
     for each in folder.glob("songs.rot-*"):
         each.unlink()
     folder.chmod(0o555)
-    assert run(READER, folder / "songs.rot") == "91\n"
+    assert open_without_privileges(folder / "songs.rot", readonly=True) == "91\n"
 
 
 # --- Copies that are complete -------------------------------------------------------------------------------------------------
@@ -257,8 +244,8 @@ def write_on(path: Path, acknowledged: list[int]) -> None:
         acknowledged[0] = store.append(numbered_events(store.last + 1, store.last + 1))
 
 
-def close_in_order(path: Path) -> None:
-    """Leave the store as it is."""
+def leave_closed(path: Path) -> None:
+    """Leave the store as it is: closed by its last writer."""
 
 
 def downgrade(path: Path) -> None:
@@ -267,7 +254,7 @@ def downgrade(path: Path) -> None:
 
 @pytest.mark.parametrize("wal_bytes", [2**30, 20_000])
 @pytest.mark.parametrize("power_cut", [False, True])
-@pytest.mark.parametrize("before", [close_in_order, kill_writer, downgrade])
+@pytest.mark.parametrize("before", [leave_closed, kill_writer, downgrade])
 def test_at_every_moment_a_killed_writer_leaves_a_store_that_opens_in_place_and_loses_nothing_silently(
     path: Path, tmp_path: Path, before: Callable[[Path], None], power_cut: bool, wal_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

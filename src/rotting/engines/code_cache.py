@@ -17,10 +17,11 @@ from rotting.engines.work_claims import WorkClaims
 
 _POLL_SECONDS = 0.05  # between two looks for the marker of another process
 _PATIENCE = 120.0  # seconds: a process that has compiled for longer is not waited for
+_loaded: set[str] = set()  # keys of the machine code that this process has in memory
 
 
 def _numba_folder() -> Path:
-    """Return the folder of Numba's cache if the user has set one, else the current folder."""
+    """Return the folder of Numba's cache if the user has set one, else the current folder, which absolute paths ignore."""
     return Path(os.environ.get("NUMBA_CACHE_DIR", ""))
 
 
@@ -37,16 +38,13 @@ def is_cached(key: str) -> bool:
         return False
 
 
-_loaded: set[str] = set()  # keys of the machine code that this process has in memory
-
-
 def is_available(key: str) -> bool:
     """Return whether the machine code of an entry point is in the memory of this process, or in Numba's cache."""
     return key in _loaded or is_cached(key)
 
 
 def note_loaded(key: str) -> None:
-    """Note that this process has the machine code of an entry point in memory: it stays there."""
+    """Note that this process has the machine code of an entry point in memory, where it stays."""
     _loaded.add(key)
 
 
@@ -57,8 +55,9 @@ def mark_cached(key: str, index: Path) -> None:
     """
     with suppress(OSError):
         if index.is_file():
-            inside = index.is_relative_to(_numba_folder())
-            write_atomically(_path(key, "marker"), str(index.relative_to(_numba_folder()) if inside else index).encode())
+            folder = _numba_folder()
+            named = index.relative_to(folder) if index.is_relative_to(folder) else index
+            write_atomically(_path(key, "marker"), str(named).encode())
 
 
 @contextmanager

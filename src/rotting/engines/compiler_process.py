@@ -35,7 +35,7 @@ def _read(source: IO[bytes], waiting: "SimpleQueue[bytes]") -> None:
 
 def _end_with(parent: int) -> None:
     """End the process when its parent has ended, even if a fork of the parent keeps standard input open."""
-    while os.getppid() == parent:  # always, on Windows, where nothing can be forked
+    while os.getppid() == parent:  # always true on Windows, where nothing can be forked
         time.sleep(_PARENT_SECONDS)
     os._exit(0)
 
@@ -43,8 +43,8 @@ def _end_with(parent: int) -> None:
 def main() -> None:
     """Do all work that comes in."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
-    # The work must neither read standard input nor print answers. On Windows, importing NumPy even waits for a thread that
-    # reads standard input: a library that NumPy loads looks at that pipe, and Windows lets one operation on a pipe at a time.
+    # The work must neither read standard input nor print answers. On Windows, importing NumPy would even wait for a thread that
+    # reads standard input: a library that NumPy loads inspects that pipe, and Windows allows one operation on a pipe at a time.
     source = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
     with Path(os.devnull).open("rb") as nothing:

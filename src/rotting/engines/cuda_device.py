@@ -44,7 +44,7 @@ _BLOCKS = 8192  # at most, of the kernel that fills an array
 _QUEUES = 32  # launches that may run at the same time
 _OLDEST = (12, 0)  # the oldest version of CUDA that the driver may support
 _OPTIONS = {"lto": False}  # with link-time optimisation, the linker would fuse operations
-_ROUNDED = 1.0 + 2.0**-30  # its square needs more digits than a number has, so that rounding changes it
+_INEXACT_ROOT = 1.0 + 2.0**-30  # its square has more digits than a float holds, so that rounding changes it
 _lock = threading.RLock()
 _kernels: dict[str, "CudaKernel"] = {}
 
@@ -112,7 +112,7 @@ class Device:
         Which step of compiling fuses them differs between the versions of numba-cuda and of the CUDA libraries.
         """
         stream = self.stream()
-        numbers = self.put(np.array([_ROUNDED, -(_ROUNDED * _ROUNDED), math.nan]), stream)
+        numbers = self.put(np.array([_INEXACT_ROOT, -(_INEXACT_ROOT * _INEXACT_ROOT), math.nan]), stream)
         try:
             with _lock:
                 if "rounding" not in _kernels:
@@ -122,7 +122,7 @@ class Device:
             _configured(_kernels["rounding"], 1, 1, stream)(numbers)
         except Exception as error:
             raise _setup_error(error) from error
-        if self.get(numbers, stream)[2] != 0.0:
+        if self.get(numbers, stream)[2] != 0.0:  # a fused operation leaves what rounding cut off the square
             raise EngineError(
                 "engine='cuda' needs versions of numba-cuda and the CUDA libraries that round each operation by itself, "
                 f"got ones that fuse products and sums; {ELSEWHERE}"

@@ -240,7 +240,8 @@ def play_on_worker(game: Game, code_digest: str, parts: RunRanges, on_gpu: bool,
     while waiting and seconds < _FUTURE_SECONDS:
         batch = take(waiting, max(1, more))
         check, began = _CancelCheck(), time.monotonic()
-        check.part = Part(size=_PARTS * sum(task.rounds for task in (*batch, *waiting)))  # a slot plays so many futures
+        left = sum(task.rounds for task in (*batch, *waiting))
+        check.part = Part(size=_PARTS * left)  # the rest of the game on this slot: about so many futures like this one
         try:
             found = list(play(batch, check))
         except _CancelledError:

@@ -121,7 +121,7 @@ class GameStart:
         game: the game.
         bar: the progress bar; its `part` says how much of this game there is to play.
         compile: when to compile.
-        continues: whether more of the game follows later, so that its compiler goes on after `close`.
+        continues: whether more of the game follows later: its compiler then goes on after `close`.
     """
 
     def __init__(self, game: Game, bar: Progress, compile: CompileMode, continues: bool = False) -> None:
@@ -173,7 +173,7 @@ class GameStart:
         self._left -= task.rounds
 
     def close(self) -> None:
-        """Give up compiling, if nobody has waited for the end of it and the game is over."""
+        """Give up compiling if it has not finished, unless more of the game follows."""
         if self._job is not None:
             self._bar.status = ""
             if not self._continues:

@@ -119,7 +119,7 @@ class WorkClaims:
 
 
 def _create(path: Path, content: bytes) -> None:
-    """Create a file with its content, or none: others would wait for a claim that names no process."""
+    """Create a file with its content, or no file: others would wait for an empty claim, which names no process."""
     file = path.open("xb", buffering=0)
     try:
         with file:
@@ -141,7 +141,7 @@ def _renew(stop: threading.Event, lock: threading.Lock, mine: set[Path]) -> None
 
 
 def _is_alive(process: int) -> bool:
-    if sys.platform == "win32":  # where signal 0 is Ctrl-C
+    if sys.platform == "win32":  # there, signal 0 is Ctrl-C
         return _is_alive_on_windows(process)
     try:
         os.kill(process, 0)
@@ -153,13 +153,13 @@ def _is_alive(process: int) -> bool:
 
 
 def _is_alive_on_windows(process: int) -> bool:
-    system = importlib.import_module("ctypes")  # whose functions for Windows are unknown to type checkers elsewhere
-    kernel = system.WinDLL("kernel32", use_last_error=True)
-    kernel.OpenProcess.restype = system.c_void_p
+    ctypes = importlib.import_module("ctypes")  # not `import`: elsewhere, type checkers do not know its functions for Windows
+    kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+    kernel.OpenProcess.restype = ctypes.c_void_p  # a handle has 64 bits
     handle = kernel.OpenProcess(_SYNCHRONIZE, False, process)
     if not handle:
-        return bool(system.get_last_error() == _ACCESS_DENIED)  # the process exists and belongs to another user
+        return bool(ctypes.get_last_error() == _ACCESS_DENIED)  # the process exists and belongs to another user
     try:
-        return bool(kernel.WaitForSingleObject(system.c_void_p(handle), 0) == _WAIT_TIMEOUT)  # it has not ended
+        return bool(kernel.WaitForSingleObject(ctypes.c_void_p(handle), 0) == _WAIT_TIMEOUT)  # it has not ended
     finally:
-        kernel.CloseHandle(system.c_void_p(handle))
+        kernel.CloseHandle(ctypes.c_void_p(handle))

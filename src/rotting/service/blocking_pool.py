@@ -3,7 +3,8 @@
 With many threads, most of the time of a call is not spent in its code. Python releases its global lock (GIL) for each system
 call, and wakes up a thread that waits for it, which often finds the lock taken again. So a call makes as few system calls as
 possible: `_PlainConnection` sends a request with one and receives the response with another. A third one, which checks that the
-connection is still open, is `getsockopt` on Linux, for which Python keeps the lock: with `poll`, a call took 20 % longer.
+connection is still open, is `getsockopt` on Linux, for which Python keeps the lock: `poll` took a fifth of the CPU time of a
+call.
 
 What is left is mostly the cost of waiting: on a busy machine with two CPUs, the same code took two to five times as long after
 a wait as in a loop. Keeping the GIL during short system calls (by `ctypes.PyDLL`) avoided a third of the context switches, but
@@ -129,7 +130,7 @@ class _PlainConnection(_BlockingConnection):
             info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
             if len(info) == _TCP_INFO.size and _TCP_INFO.unpack(info) == (_ESTABLISHED, self._bytes_read):
                 return True
-        return super().is_quiet()  # the kernel may not count bytes, or count those of a proxy too
+        return super().is_quiet()  # the kernel may be too old to count bytes, and also counts those of a proxy's response
 
     def _receive(self, end: float) -> bytes:
         part = self._receive_part(end)

@@ -76,10 +76,7 @@ class Call(NamedTuple, Generic[T_co]):
     parse: "Callable[[object], T_co | Call[T_co]]"  # makes the result from the JSON of the response, or returns the next call
     missing_is_done: bool = False  # whether status 404 to a second attempt means that the first attempt did the work
     cleanup: "Callable[[], Call[object]] | None" = None  # for a caller who gives up when the service may have acted already
-    renamed: tuple[str, str] = (
-        "",
-        "",
-    )  # how the names of some fields of the body begin, and how the caller's names for them do
+    renamed: tuple[str, str] = ("", "")  # errors replace the first prefix, of fields of the body, by the second, of parameters
 
 
 class RetryLimits(NamedTuple):

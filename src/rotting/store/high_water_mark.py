@@ -19,8 +19,8 @@ from rotting.store.records import digest
 
 _log = logging.getLogger("rotting.store")
 _MAGIC = b"ROTMARK1"
-_BODY = struct.Struct("<8s8sQQQQ?7x")  # followed by its CRC, four bytes
-_Fields = tuple[bytes, int, int, int, int, bool]  # of a mark; a plain tuple is made in a fifth of the time
+_BODY = struct.Struct("<8s8sQQQQ?3xI")  # followed by its CRC, four bytes
+_Fields = tuple[bytes, int, int, int, int, bool, int]  # of a mark; a plain tuple is made in a fifth of the time
 _TRIES = 3  # a mark that is read while it is written may be half old and half new
 
 
@@ -38,6 +38,8 @@ class Mark(NamedTuple):
     synced_bandits: int
     sync_failed: bool = False
     """Whether a commit ended in an I/O error: what can be read from the WAL may not be on the disk."""
+    epoch: int = 0
+    """The epoch of the writer of this mark: it says nothing about the events of later epochs."""
 
 
 def mark_path(path: Path) -> Path:
@@ -68,7 +70,7 @@ def read_mark(path: Path) -> Mark | None:
 
 
 def is_emptied(path: Path) -> bool:
-    """Return whether the mark of a store is an empty file: its user goes on with the events that are left."""
+    """Return whether the mark of a store is an empty file, with which a user accepts the loss of events."""
     try:
         return mark_path(path).stat().st_size == 0
     except OSError:
@@ -161,14 +163,14 @@ class MarkWriter:
 
     def advance(self, events: int, bandits: int) -> None:
         """Write the counts after a commit has returned."""
-        store, _, _, synced_events, synced_bandits, sync_failed = self._fields
+        store, _, _, synced_events, synced_bandits, sync_failed, epoch = self._fields
         if self._synced:
             synced_events, synced_bandits = events, bandits
-        self._write((store, events, bandits, synced_events, synced_bandits, sync_failed))
+        self._write((store, events, bandits, synced_events, synced_bandits, sync_failed, epoch))
 
     def note_failed_sync(self) -> None:
         """Write that a commit ended in an I/O error."""
-        self._write((*self._fields[:5], True))
+        self._write((*self._fields[:5], True, self._fields[6]))
 
     def close(self) -> None:
         """Close the file. A second call does nothing."""

@@ -8,11 +8,11 @@ A main file that lost its WAL looks complete. So the column `unclosed` says whet
 
 - A new writer sets it and copies the WAL into the main file before the first event. The WAL keeps its length. If a reader is in
   the way, the writer tries again about once a second.
-- Closing a store copies the WAL into the main file, then resets the column, then copies that too and removes the WAL. The same
-  is done before a WAL is emptied that a killed writer left, or that has grown too long.
+- Closing a store copies the WAL into the main file, then resets the column, then copies that too and removes the WAL. The
+  column is also reset in this order before a WAL is emptied because a killed writer left it, or because it has grown too long.
 
-Therefore, whenever a process is killed, the main file is complete, or it is unclosed and its WAL is beside it and not empty;
-except that a main file is not yet unclosed while a reader is in the way.
+Therefore, whenever a process is killed, the main file is complete, or it is recorded as unclosed and a WAL that is not empty is
+beside it. The exception: as long as a reader is in the way, a main file with a writer is not yet recorded as unclosed.
 """
 
 from typing import NamedTuple
@@ -113,9 +113,10 @@ def _load(database: Database, mark: Mark | None, mark_problem: MarkProblem | Non
     """Read the id, the bandits and the last event, and check that the store is complete."""
     with database.view():
         store_id = _read_id(database)
-        if mark is None or mark.store != digest(store_id):  # otherwise the mark says what was acknowledged
-            _check_wal(database)
         epoch, counted_bandits, counted_events = database.writer_row()
+        # A mark says what was acknowledged, unless it was left by an earlier writer, beside an older copy of the file.
+        if mark is None or mark.store != digest(store_id) or mark.epoch < epoch:
+            _check_wal(database)
         bandits = BanditTable(database, store_id)
         # A page that lost its last rows is still a valid page, so the counts of the last writer are compared.
         if len(bandits) < counted_bandits:
@@ -136,9 +137,8 @@ def _load(database: Database, mark: Mark | None, mark_problem: MarkProblem | Non
 def _check_wal(database: Database) -> None:
     """Refuse a file that its last writer did not close, and whose WAL is missing: the latest events may be in the WAL.
 
-    The file may have been moved or copied without its WAL, or be opened through a hard link. While a writer has the store open,
-    and after it was killed, the WAL is never empty in any view in which the store is unclosed. So the WAL must be looked at
-    during the view.
+    The file may have been moved or copied without its WAL, or be opened through a hard link. This must be called within a view:
+    a writer may close the store at any moment, but as long as a view shows the store as unclosed, its WAL stays in place.
     """
     if database.is_unclosed() and not has_wal(database.path) and not is_emptied(database.path):
         what = (
@@ -169,7 +169,7 @@ def _take_over(database: Database, opened: Opened, is_unsynced: bool) -> None:
     connection.execute("COMMIT")
     database.mark_unclosed(limits.TAKE_OVER_MS)
     counts = (last, len(opened.bandits))
-    mark = Mark(digest(opened.id), *counts, *counts)
+    mark = Mark(digest(opened.id), *counts, *counts, epoch=database.epoch)
     database.mark = MarkWriter(database.path, mark, synced=database.durability == "disk")
 
 
