@@ -23,6 +23,7 @@ NO_BEHAVIOUR = {
 """Modules that need no test file, and why."""
 
 TESTED_WITH = {
+    "common/child_process.py": "engines/test_background_compiler.py",
     "engines/compiler_process.py": "engines/test_background_compiler.py",
     "engines/cuda_device.py": "engines/test_cuda.py",
     "engines/cuda_game.py": "engines/test_cuda.py",

@@ -1,14 +1,11 @@
 """Times are measured in fresh processes, one by one."""
 
-import io
 import json
 import os
 import pickle
-import runpy
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -32,18 +29,19 @@ def test_every_process_measures_every_policy(capfd: pytest.CaptureFixture[str]) 
     assert "2/2" in capfd.readouterr().err
 
 
-def test_a_process_that_measures_prints_the_times_alone(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_process_that_measures_prints_the_times_alone() -> None:
     games = [Simulation((UCB1(), Uniform()), two_arms(horizon=30), runs=2), Simulation(UCB1(), two_arms(horizon=20), runs=1)]
-    monkeypatch.setattr("os.read", lambda *_: threading.Event().wait())  # the parent keeps the standard input open
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(pickle.dumps(games))))
-    runpy.run_path(timing.__file__, run_name="__main__")
-    printed = capsys.readouterr()
-    times = json.loads(printed.out)
+    command, pipe = [sys.executable, "-m", timing.__name__], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdin.write(pickle.dumps(games))
+        child.stdin.flush()
+        times, errors = json.loads(child.stdout.read()), child.stderr.read()  # with its standard input open
     assert [len(each) for each in times] == [2, 1]
     assert all(time > 0.0 for each in times for time in each)
-    assert printed.err == ""
+    assert errors == b""
 
 
 def test_nothing_to_time_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:

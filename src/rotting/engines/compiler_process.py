@@ -11,14 +11,13 @@ import signal
 import struct
 import sys
 import threading
-import time
-from pathlib import Path
 from queue import SimpleQueue
 from typing import IO
 
+from rotting.common.child_process import end_with_parent, take_standard_input
+
 DONE, FAILED = b"d", b"f"
 _LENGTH = struct.Struct("<Q")
-_PARENT_SECONDS = 1.0  # between two looks for the parent
 
 
 def framed(work: bytes) -> bytes:
@@ -33,26 +32,15 @@ def _read(source: IO[bytes], waiting: "SimpleQueue[bytes]") -> None:
     os._exit(0)
 
 
-def _end_with(parent: int) -> None:
-    """End the process when its parent has ended, even if a fork of the parent keeps standard input open."""
-    while os.getppid() == parent:  # always true on Windows, where nothing can be forked
-        time.sleep(_PARENT_SECONDS)
-    os._exit(0)
-
-
 def main() -> None:
     """Do all work that comes in."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
-    # The work must neither read standard input nor print answers. On Windows, importing NumPy would even wait for a thread that
-    # reads standard input: a library that NumPy loads inspects that pipe, and Windows allows one operation on a pipe at a time.
-    source = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    source = take_standard_input()
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
-    with Path(os.devnull).open("rb") as nothing:
-        os.dup2(nothing.fileno(), sys.stdin.fileno())
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed must not be taken for an answer
     waiting: SimpleQueue[bytes] = SimpleQueue()
     threading.Thread(target=_read, args=(source, waiting), daemon=True).start()
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    end_with_parent()
     while True:
         try:
             pickle.loads(waiting.get())()  # noqa: S301 (what the parent wrote)

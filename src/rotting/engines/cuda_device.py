@@ -120,9 +120,10 @@ class Device:
                         plain_function("function", _multiply_and_add), "rounding", (numbers,), own=True
                     )
             _configured(_kernels["rounding"], 1, 1, stream)(numbers)
+            cut_off = self.get(numbers, stream)[2]  # by rounding the square; a fused operation does not lose it
         except Exception as error:
             raise _setup_error(error) from error
-        if self.get(numbers, stream)[2] != 0.0:  # a fused operation leaves what rounding cut off the square
+        if cut_off != 0.0:
             raise EngineError(
                 "engine='cuda' needs versions of numba-cuda and the CUDA libraries that round each operation by itself, "
                 f"got ones that fuse products and sums; {ELSEWHERE}"

@@ -93,18 +93,19 @@ def _call(
         content = None if body is None else _ENCODE(body).encode()
     except TypeError as error:
         raise InvalidTypeError("the request", "hold only what JSON can carry", body, hint=f": {error}") from None
-    except (ValueError, RecursionError):
-        raise _value_error(body) from None
+    except (ValueError, RecursionError) as error:
+        raise _value_error(body, error) from None
     target = f"{path}?{_encode_query(query)}" if query else path
     return Call(ClientRequest(method, target, content), parse, cleanup=cleanup)
 
 
-def _value_error(body: object) -> InvalidValueError:
+def _value_error(body: object, error: Exception) -> InvalidValueError:
     """Return the error for a body that JSON cannot represent, although it can represent the types of its values."""
     with suppress(RecursionError):
         found = find_nonfinite(body)
         if found is not None:
             return InvalidValueError(found.place, "be a finite number", found.number)
+        return InvalidValueError("the request", "hold only what JSON can carry", body, got=f"an error: {error}")
     return InvalidValueError("the request", "hold only what JSON can carry", body, got="a loop")
 
 

@@ -12,15 +12,15 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import IO
 
 import numpy as np
 
 from rotting.common.arrays import Floats
+from rotting.common.child_process import end_with_parent, take_standard_input
 from rotting.common.progress import Progress
 from rotting.simulation.plan import Simulation
 from rotting.simulation.simulate import simulate_all
-
-_STDIN = 0  # the descriptor of standard input
 
 
 def time_rounds(simulations: Sequence[Simulation], processes: int, progress: bool | None = None) -> list[Floats]:
@@ -53,7 +53,7 @@ def time_rounds(simulations: Sequence[Simulation], processes: int, progress: boo
 def _run_child(command: list[str], sent: bytes) -> bytes:
     """Run a command that reads `sent`, and return what it prints. Its standard input is open as long as this process runs."""
     # In another session Ctrl-C does not reach the child, which would print a traceback. So it is killed here.
-    pipe = subprocess.PIPE
+    pipe, printed = subprocess.PIPE, b""
     with (
         suppress(BrokenPipeError),  # the child has failed: its exit code says so
         subprocess.Popen(command, stdin=pipe, stdout=pipe, start_new_session=True) as child,  # noqa: S603
@@ -72,16 +72,18 @@ def _run_child(command: list[str], sent: bytes) -> bytes:
     return printed
 
 
-def _end_with_parent() -> None:
-    """End this process when its standard input ends, which the parent keeps open: so it never outlives the parent."""
-    os.read(_STDIN, 1)  # `sys.stdin` would be locked when the interpreter ends
+def _end_with(source: IO[bytes]) -> None:
+    """End this process when `source` ends, which the parent keeps open."""
+    os.read(source.fileno(), 1)  # not `source.read`, whose lock the interpreter needs at its end
     os._exit(1)
 
 
 def _play_in_this_process() -> None:
-    """Play the simulations read from standard input, and write their times to standard output."""
-    simulations = pickle.load(sys.stdin.buffer)  # noqa: S301 - what `time_rounds` wrote
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    """Play the simulations that the parent sends, and write their times to standard output."""
+    source = take_standard_input()
+    simulations = pickle.load(source)  # noqa: S301 - what `time_rounds` wrote
+    threading.Thread(target=_end_with, args=(source,), daemon=True).start()
+    end_with_parent()
     results = simulate_all(simulations, workers=1, progress=False, compile="now")
     json.dump([result.us_per_round.tolist() for result in results], sys.stdout)
 
