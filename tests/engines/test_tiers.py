@@ -328,6 +328,26 @@ def test_adding_one_of_many_arms_does_not_wait_for_the_compiler(tmp_path: Path) 
     run(ADDED_ARMS, tmp_path)
 
 
+IN_MEMORY = """
+import os, warnings
+from pathlib import Path
+folder = Path(os.environ["NUMBA_CACHE_DIR"])
+(folder / "file").touch()
+os.environ["NUMBA_CACHE_DIR"] = str(folder / "file" / "folder")
+warnings.simplefilter("ignore")  # which say that nothing can be cached
+import rotting
+for mode in ("now", "auto"):
+    bandit = rotting.Bandit(rotting.UCB1(), arms=[1, 2], compile=mode)
+    bandit.update(bandit.pull(), 1.0)
+    assert bandit.is_compiled
+"""
+
+
+@compiled_only
+def test_machine_code_in_memory_is_used_again_where_the_cache_cannot_be_written(tmp_path: Path) -> None:
+    run(IN_MEMORY, tmp_path)
+
+
 BOTH = """
 import sys, time
 import warnings

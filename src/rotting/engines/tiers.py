@@ -19,7 +19,7 @@ from weakref import WeakSet
 
 from rotting.common.rules import option
 from rotting.engines.background_compiler import Job, submit
-from rotting.engines.code_cache import is_cached
+from rotting.engines.code_cache import is_available
 from rotting.engines.entry_points import EntryPoint, interpreted
 from rotting.kernels.binding import KernelFunction
 
@@ -113,7 +113,7 @@ class Functions:
         """Load the machine code of all functions, and compile it unless a child process will do so after their first call."""
         uncalled = () if self._is_warm else sorted(self._uncalled)
         for name in uncalled:
-            if self._mode == "now" or is_cached(self._entries[name].key):
+            if self._mode == "now" or is_available(self._entries[name].key):
                 self._prepare(name)
         self._is_warm = True
 
@@ -136,7 +136,7 @@ class Functions:
     def _prepare(self, name: str) -> None:
         """Replace an uncalled function: by machine code, or by the interpreted function while a child process compiles it."""
         entry, work = self._entries[name], None
-        if self._mode == "auto" and not is_cached(entry.key):
+        if self._mode == "auto" and not is_available(entry.key):
             work = pickled(partial(compile_function, self._make_entries, name))
         if work is None:
             self._replace(name)
