@@ -17,7 +17,7 @@ from rotting.errors import (
     StoreReadOnlyError,
 )
 from rotting.store import limits
-from rotting.store.files import connect, copy_wal, empty_wal, to_store_error
+from rotting.store.files import LEAST_SCHEMA_VERSION, connect, copy_wal, empty_wal, set_schema_version, to_store_error
 from rotting.store.open_files import OpenFile
 from rotting.store.protocol import Durability
 
@@ -133,21 +133,28 @@ class Database:
         self.connection.execute("UPDATE writer SET bandits = ?, last = ?", (bandits, last))
 
     def is_unclosed(self) -> bool:
-        """Return whether the latest writer has the store open, or ended without closing it.
-
-        The column `unclosed` then holds the schema version of the file. SQLite gives another schema version to a copy that it
-        makes with VACUUM INTO or its backup API: such a copy is complete, although a writer had the store open. In a store of
-        an earlier version the column is missing.
-        """
+        """Return whether the latest writer has the store open, or ended without closing it. Earlier versions do not say so."""
         row = self.row("SELECT * FROM writer")
-        return len(row) > _UNCLOSED and row[_UNCLOSED] == self.connection.pragma("schema_version")
+        return len(row) > _UNCLOSED and row[_UNCLOSED] == self._unclosed_value(row[0])
+
+    def _unclosed_value(self, epoch: int) -> int:
+        """Return what the column `unclosed` holds while the writer of an epoch has the store open.
+
+        It contains the schema version of the file. SQLite gives another schema version to a copy that it makes with VACUUM INTO
+        or its backup API: such a copy is complete, although a writer had the store open. The epoch is there since a writer of
+        an earlier version closes the store without resetting the column.
+        """
+        version: int = self.connection.pragma("schema_version")
+        return version << 32 | epoch & 0xFFFFFFFF
 
     def mark_unclosed(self, timeout_ms: int) -> None:
         """Record in the main file that a writer has the store open. While a reader is in the way, later writes try again."""
         with self.transaction():
             if len(self.row("SELECT * FROM writer")) <= _UNCLOSED:
                 self.connection.execute("ALTER TABLE writer ADD COLUMN unclosed INTEGER NOT NULL DEFAULT 0")
-            self.connection.execute("UPDATE writer SET unclosed = ?", (self.connection.pragma("schema_version"),))
+            if self.connection.pragma("schema_version") < LEAST_SCHEMA_VERSION:  # of an earlier version, or a restored copy
+                set_schema_version(self.connection)
+            self.connection.execute("UPDATE writer SET unclosed = ?", (self._unclosed_value(self.epoch),))
         self._must_mark_unclosed = not copy_wal(self.connection, timeout_ms)
 
     def mark_closed(self, bandits: int, last: int, timeout_ms: int) -> None:
