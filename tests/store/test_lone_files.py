@@ -236,6 +236,53 @@ def test_a_program_that_forgets_to_close_its_store_leaves_a_complete_file(path: 
     assert opens(lone_copy(path, tmp_path / "alone")) == 92
 
 
+LATE = """
+import atexit, sys, threading, time
+def finish():
+    store.append([("songs", {"n": store.last + 1})])
+    print(store.last)
+atexit.register(finish)
+from rotting.store.sqlite import SQLiteStore
+store = SQLiteStore(sys.argv[1])
+store.append([("songs", {"n": 91})])
+"""
+
+
+def test_a_function_that_runs_at_the_end_of_a_program_may_use_its_store(path: Path, tmp_path: Path) -> None:
+    assert run(LATE, path) == "92\n"
+    with pytest.raises(StoreDamagedError, match=REFUSED):
+        opens(lone_copy(path, tmp_path / "alone"))
+    mark_path(path).unlink()
+    assert opens(path) == opens(path, readonly=False) == 92
+    assert opens(lone_copy(path, tmp_path / "after")) == 92
+
+
+ENDLESS = """
+import sys, threading, time
+from rotting.store.sqlite import SQLiteStore
+store = SQLiteStore(sys.argv[1], durability=sys.argv[2])
+written = threading.Event()
+def write():
+    while True:
+        store.append([("songs", {"n": store.last + 1})])
+        written.set()
+threading.Thread(target=write, daemon=True).start()
+written.wait()
+"""
+
+
+@pytest.mark.parametrize("durability", ["disk", "os", "memory"])
+def test_a_thread_may_write_until_its_program_ends(path: Path, durability: str) -> None:
+    for _ in range(5):
+        done = subprocess.run(
+            [sys.executable, "-c", ENDLESS, str(path), durability], check=True, stderr=subprocess.PIPE, text=True
+        )
+        assert done.stderr == ""
+        with SQLiteStore(path, readonly=True) as store:
+            assert read_numbers(store) == list(range(1, store.last + 1))
+    assert opens(path, readonly=False) > 90
+
+
 def test_a_store_of_an_earlier_version_opens_and_is_protected_from_then_on(path: Path, tmp_path: Path) -> None:
     sql(path, "ALTER TABLE writer DROP COLUMN unclosed")
     mark_path(path).unlink()

@@ -221,6 +221,13 @@ class Database:
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         self._is_closed_in_file = True
 
+    def settle(self, bandits: int, last: int) -> None:
+        """Record that the store is closed and empty the WAL, although the store stays open. The next write opens it again."""
+        self._must_mark_unclosed, self._next_check = True, 0.0
+        self.mark_closed(bandits, last, timeout_ms=0)
+        with self.file.resetting_wal():
+            empty_wal(self.connection, timeout_ms=0)
+
     def watch_files(self) -> None:
         """Remember the files as they are now, for `check_files`."""
         (page,) = self.row("SELECT rootpage FROM sqlite_schema WHERE name = 'store'")

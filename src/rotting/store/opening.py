@@ -9,7 +9,7 @@ A main file that lost its WAL looks complete. So the column `unclosed` says whet
 - A new writer sets it and copies the WAL into the main file before the first event. The WAL keeps its length. If a reader is in
   the way, the writer tries again about once a second.
 - Closing a store copies the WAL into the main file, then resets the column, then copies that too and removes the WAL. The same
-  is done before a WAL is emptied that a killed writer left, or that has grown too long.
+  is done before a WAL is emptied that a killed writer left, that has grown too long, or that a program left open at its end.
 
 Therefore, whenever a process is killed, the main file is complete, or it is unclosed and its WAL is beside it and not empty;
 except that a main file is not yet unclosed while a reader is in the way.
