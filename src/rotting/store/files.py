@@ -153,6 +153,7 @@ def create_store(path: Path) -> None:
             connection.execute(_SCHEMA)
             row = (store_id, __version__, digest(store_id, __version__))
             connection.execute("INSERT INTO store VALUES (?, ?, ?)", row)
+        empty_wal(connection, timeout_ms=0)  # closing the connection does so too, but does not say if the disk is full
         connection.close()
         partial.rename(path)
         sync_folder(path.parent)
