@@ -53,6 +53,8 @@ class Database:
         self.mutex = threading.RLock()
         self.snapshot_lock = threading.RLock()
         """Held while a snapshot is saved; it must be acquired before the mutex."""
+        self.copying = threading.Lock()
+        """Held while the WAL is copied without the mutex; no other lock may be acquired meanwhile."""
         self.failure: StoreError | None = None
         """Why the store cannot be used any more."""
         self._process = os.getpid()
@@ -149,6 +151,8 @@ class Database:
 
     def mark_unclosed(self, timeout_ms: int) -> None:
         """Record in the main file that a writer has the store open. While a reader is in the way, later writes try again."""
+        with self.copying:
+            self._keep_wal(True)
         with self.transaction():
             if len(self.row("SELECT * FROM writer")) <= _UNCLOSED:
                 self.connection.execute("ALTER TABLE writer ADD COLUMN unclosed INTEGER NOT NULL DEFAULT 0")
@@ -215,18 +219,25 @@ class Database:
 
     def close_in_file(self, bandits: int, last: int) -> None:
         """Record that the store is closed, so that closing the connections copies the WAL and removes it."""
-        self.mark_closed(bandits, last, timeout_ms=0)
-        copy_wal(self.connection, timeout_ms=0)  # SQLite itself does so only if no reader is connected
-        for connection in self.file.connections:
-            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-        self._is_closed_in_file = True
+        with self.copying:
+            self.mark_closed(bandits, last, timeout_ms=0)
+            copy_wal(self.connection, timeout_ms=0)  # SQLite itself does so only if no reader is connected
+            self._keep_wal(False)
+            self._is_closed_in_file = True
 
     def settle(self, bandits: int, last: int) -> None:
         """Record that the store is closed and empty the WAL, although the store stays open. The next write opens it again."""
-        self._must_mark_unclosed, self._next_check = True, 0.0
-        self.mark_closed(bandits, last, timeout_ms=0)
-        with self.file.resetting_wal():
-            empty_wal(self.connection, timeout_ms=0)
+        with self.copying:
+            self._must_mark_unclosed, self._next_check = True, 0.0
+            self.mark_closed(bandits, last, timeout_ms=0)
+            with self.file.resetting_wal():
+                empty_wal(self.connection, timeout_ms=0)
+            self._keep_wal(False)
+
+    def _keep_wal(self, keep: bool) -> None:
+        """Set whether SQLite leaves the WAL in place when the last connection is closed."""
+        for connection in self.file.connections:
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(keep))
 
     def watch_files(self) -> None:
         """Remember the files as they are now, for `check_files`."""
