@@ -227,6 +227,8 @@ def test_what_is_refused_names_the_field_the_rule_and_the_value(port: int, name:
             client.bandit(name).cancel("")
         with pytest.raises(InvalidValueError, match=r"^id must be a string of length >= 1, got \"\"$"):
             client.bandit(name).expire("")
+        with pytest.raises(InvalidValueError, match="^id, older_than_rounds or older_than must be given, and only one"):
+            client.bandit(name).expire()
         with pytest.raises(InvalidValueError, match=r"^rewards\[1\].id must be a string of length >= 1, got \"\"$"):
             client.bandit(name).reward_many([("a", 1.0), ("", 1.0)])
         assert events(client, name) == {}

@@ -20,7 +20,10 @@ from tests.helpers.calls import bandits, call_of, create
         (lambda: call_of(lambda bandit: bandit.add_arm(b"a")), InvalidTypeError, "^arm must be a string"),  # type: ignore[arg-type]
         (lambda: bandits("\ud800"), InvalidValueError, "^the query must be valid Unicode"),
         (lambda: create("n", "ucb1"), InvalidTypeError, "^policy must be a policy"),  # type: ignore[arg-type]
-        (lambda: create("n", arms=3), InvalidTypeError, "^arms must be a list, got 3$"),  # type: ignore[arg-type]
+        (lambda: create("n", arms=3), InvalidTypeError, "^arms must be a list of arms, got 3$"),  # type: ignore[arg-type]
+        (lambda: create("n", arms="rock"), InvalidTypeError, "^arms must be a list of arms, got 'rock'$"),
+        (lambda: call_of(lambda bandit: bandit.decide("rock")), InvalidTypeError, "^arms must be a list of arms, got 'rock'$"),
+        (lambda: call_of(lambda bandit: bandit.decide(without="rock")), InvalidTypeError, "^without must be a list of arms"),
         (lambda: create("n", arms=[{1}]), InvalidTypeError, "must hold only what JSON can"),  # type: ignore[list-item]
         (lambda: call_of(lambda bandit: bandit.decide(3)), InvalidTypeError, "^arms must be a list"),  # type: ignore[call-overload]
         (lambda: call_of(lambda bandit: bandit.reward_many([1])), InvalidTypeError, "^rewards must be pairs"),  # type: ignore[list-item]

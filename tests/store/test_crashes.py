@@ -357,3 +357,21 @@ def test_the_test_disk_forgets_what_was_not_synchronised(tmp_path: Path) -> None
         connection.execute("INSERT INTO t VALUES (1)")
         assert disk.on_disk[str(tmp_path / "x.db-wal")] == synced
         connection.close()
+
+
+def test_a_new_store_on_a_disk_that_is_almost_full_is_complete_or_missing(small_disk: Path) -> None:
+    path, other = small_disk / "songs.rot", small_disk / "other"
+    made = []
+    for pages in range(45):
+        other.write_bytes(bytes(2**20 - 4096 * pages))
+        try:
+            SQLiteStore(path).close()
+            made.append(pages)
+        except (StoreFullError, StoreFailedError):
+            pass
+        other.unlink()
+        SQLiteStore(path).close()  # as soon as there is room
+        for each in small_disk.iterdir():
+            each.unlink()
+    assert made
+    assert made[0] > 0

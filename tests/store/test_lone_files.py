@@ -167,6 +167,37 @@ def test_a_backup_of_a_store_in_use_opens(path: Path, tmp_path: Path, make: Call
     assert opens(tmp_path / "backup.rot") == 95
 
 
+@pytest.mark.parametrize("make", [backup, vacuum, copy_with_sqlite])
+def test_a_backup_that_was_restored_can_be_copied_in_turn(
+    path: Path, tmp_path: Path, make: Callable[[Path, Path], object]
+) -> None:
+    copied = tmp_path / "0.rot"
+    make(path, copied)
+    for k in range(1, 4):
+        with SQLiteStore(copied) as store:
+            store.append(numbered_events(store.last + 1, store.last + 1))
+            make(copied, tmp_path / f"{k}.rot")
+            with pytest.raises(StoreDamagedError, match=REFUSED):
+                opens(lone_copy(copied, tmp_path / f"alone{k}"))
+        copied = tmp_path / f"{k}.rot"
+        assert opens(copied) == 90 + k
+
+
+def test_a_copy_by_sqlite_may_overwrite_the_one_before(path: Path, tmp_path: Path) -> None:
+    """As a nightly `.backup` of SQLite's shell does."""
+    with SQLiteStore(path) as store:
+        for _ in range(12):
+            last = store.append(numbered_events(store.last + 1, store.last + 1))
+            copy_with_sqlite(path, tmp_path / "nightly.rot")
+            assert opens(tmp_path / "nightly.rot") == last
+
+
+def test_a_copy_after_a_writer_of_an_earlier_version_closed_the_store_opens(killed: Path, tmp_path: Path) -> None:
+    """Such a writer does not reset the record of the writer that was killed."""
+    sql(killed, "UPDATE writer SET epoch = epoch + 1")
+    assert opens(lone_copy(killed, tmp_path / "alone")) == 91
+
+
 def test_a_copy_after_an_orderly_close_opens_although_a_reader_is_connected(path: Path, tmp_path: Path) -> None:
     with SQLiteStore(path, readonly=True) as reader:
         with SQLiteStore(path) as store:
@@ -190,6 +221,53 @@ store = write(92)
 def test_a_program_that_forgets_to_close_its_store_leaves_a_complete_file(path: Path, tmp_path: Path) -> None:
     run(FORGETFUL, path)
     assert opens(lone_copy(path, tmp_path / "alone")) == 92
+
+
+LATE = """
+import atexit, sys, threading, time
+def finish():
+    store.append([("songs", {"n": store.last + 1})])
+    print(store.last)
+atexit.register(finish)
+from rotting.store.sqlite import SQLiteStore
+store = SQLiteStore(sys.argv[1])
+store.append([("songs", {"n": 91})])
+"""
+
+
+def test_a_function_that_runs_at_the_end_of_a_program_may_use_its_store(path: Path, tmp_path: Path) -> None:
+    assert run(LATE, path) == "92\n"
+    with pytest.raises(StoreDamagedError, match=REFUSED):
+        opens(lone_copy(path, tmp_path / "alone"))
+    mark_path(path).unlink()
+    assert opens(path) == opens(path, readonly=False) == 92
+    assert opens(lone_copy(path, tmp_path / "after")) == 92
+
+
+ENDLESS = """
+import sys, threading, time
+from rotting.store.sqlite import SQLiteStore
+store = SQLiteStore(sys.argv[1], durability=sys.argv[2])
+written = threading.Event()
+def write():
+    while True:
+        store.append([("songs", {"n": store.last + 1})])
+        written.set()
+threading.Thread(target=write, daemon=True).start()
+written.wait()
+"""
+
+
+@pytest.mark.parametrize("durability", ["disk", "os", "memory"])
+def test_a_thread_may_write_until_its_program_ends(path: Path, durability: str) -> None:
+    for _ in range(5):
+        done = subprocess.run(
+            [sys.executable, "-c", ENDLESS, str(path), durability], check=True, stderr=subprocess.PIPE, text=True
+        )
+        assert done.stderr == ""
+        with SQLiteStore(path, readonly=True) as store:
+            assert read_numbers(store) == list(range(1, store.last + 1))
+    assert opens(path, readonly=False) > 90
 
 
 def test_a_store_of_an_earlier_version_opens_and_is_protected_from_then_on(path: Path, tmp_path: Path) -> None:

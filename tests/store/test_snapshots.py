@@ -1,7 +1,9 @@
 """Snapshots: they do not delay appends, and one that is damaged or not finished is not used."""
 
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +164,25 @@ def test_closing_ends_a_snapshot_that_is_being_saved(path: Path) -> None:
     with SQLiteStore(path) as store:
         assert newest_snapshot(store, "songs") == (90, {"n": 90})
         assert verify(store).problems == ()
+
+
+def test_a_store_can_be_closed_while_a_thread_saves_a_snapshot(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while the thread copies the write-ahead log, which it does here after every piece."""
+    monkeypatch.setattr(limits, "PIECE_BYTES", 4_096)
+    monkeypatch.setattr(limits, "PIECES", 1)
+    state = {"n": ["x" * 1_000] * 3_000}
+    for k in range(12):
+        store = SQLiteStore(path)
+        last = store.append(numbered_events(store.last + 1, store.last + 1))
+
+        def save(store: SQLiteStore = store, last: int = last) -> None:
+            with suppress(StoreFailedError):  # it is closed
+                store.save_snapshot("songs", last, state)
+
+        thread = threading.Thread(target=save)
+        thread.start()
+        time.sleep(0.003 * (k + 1))
+        store.close()
+        thread.join()
+        with SQLiteStore(path, readonly=True) as reader:
+            assert reader.last == last

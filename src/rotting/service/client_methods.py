@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 
 from rotting.common.nonfinite import find_nonfinite
 from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.live.arms import check_iterable
 from rotting.live.decisions import Decision, Ids, Outcome, id_of
 from rotting.live.durations import Duration, seconds_in
 from rotting.live.explanations import ArmExplanation, Explanation
@@ -130,10 +131,10 @@ def _segment(name: str, text: object) -> str:
 
 
 def _to_list(name: str, values: Iterable[T] | None) -> list[T] | None:
-    try:
-        return None if values is None else list(values)
-    except TypeError:
-        raise InvalidTypeError(name, "be a list", values) from None
+    if values is None:
+        return None
+    check_iterable(values, name)  # a string would be taken for a list of its letters
+    return list(values)
 
 
 # --- Responses --------------------------------------------------------------------------------------------------------------
@@ -394,7 +395,7 @@ class BanditMethods(Generic[S]):
             return self._expire_older(body, limit, total)
 
         portion = {} if limit is None else {"limit": min(_MAX_EXPIRED, limit - expired_before)}
-        return self._post("expirations", parse, {**body, **portion})
+        return self._post("expirations", parse, {**body, **portion}, renamed=("ids, ", "id, "))
 
     @method
     def add_arm(self, arm: str, resume: bool = False, prior: tuple[float, int] | Literal["pooled"] | None = None) -> Call[None]:

@@ -17,7 +17,7 @@ from rotting.errors import (
     StoreReadOnlyError,
 )
 from rotting.store import limits
-from rotting.store.files import connect, copy_wal, empty_wal, to_store_error
+from rotting.store.files import LEAST_SCHEMA_VERSION, connect, copy_wal, empty_wal, set_schema_version, to_store_error
 from rotting.store.open_files import OpenFile
 from rotting.store.protocol import Durability
 
@@ -53,6 +53,8 @@ class Database:
         self.mutex = threading.RLock()
         self.snapshot_lock = threading.RLock()
         """Held while a snapshot is saved; it must be acquired before the mutex."""
+        self.copying = threading.Lock()
+        """Held while the WAL is copied without the mutex; no other lock may be acquired meanwhile."""
         self.failure: StoreError | None = None
         """Why the store cannot be used any more."""
         self._process = os.getpid()
@@ -133,21 +135,30 @@ class Database:
         self.connection.execute("UPDATE writer SET bandits = ?, last = ?", (bandits, last))
 
     def is_unclosed(self) -> bool:
-        """Return whether the latest writer has the store open, or ended without closing it.
-
-        The column `unclosed` then holds the schema version of the file. SQLite gives another schema version to a copy that it
-        makes with VACUUM INTO or its backup API: such a copy is complete, although a writer had the store open. In a store of
-        an earlier version the column is missing.
-        """
+        """Return whether the latest writer has the store open, or ended without closing it. Earlier versions do not say so."""
         row = self.row("SELECT * FROM writer")
-        return len(row) > _UNCLOSED and row[_UNCLOSED] == self.connection.pragma("schema_version")
+        return len(row) > _UNCLOSED and row[_UNCLOSED] == self._unclosed_value(row[0])
+
+    def _unclosed_value(self, epoch: int) -> int:
+        """Return what the column `unclosed` holds while the writer of an epoch has the store open.
+
+        It contains the schema version of the file. SQLite gives another schema version to a copy that it makes with VACUUM INTO
+        or its backup API: such a copy is complete, although a writer had the store open. The epoch is there since a writer of
+        an earlier version closes the store without resetting the column.
+        """
+        version: int = self.connection.pragma("schema_version")
+        return version << 32 | epoch & 0xFFFFFFFF
 
     def mark_unclosed(self, timeout_ms: int) -> None:
         """Record in the main file that a writer has the store open. While a reader is in the way, later writes try again."""
+        with self.copying:
+            self._keep_wal(True)
         with self.transaction():
             if len(self.row("SELECT * FROM writer")) <= _UNCLOSED:
                 self.connection.execute("ALTER TABLE writer ADD COLUMN unclosed INTEGER NOT NULL DEFAULT 0")
-            self.connection.execute("UPDATE writer SET unclosed = ?", (self.connection.pragma("schema_version"),))
+            if self.connection.pragma("schema_version") < LEAST_SCHEMA_VERSION:  # of an earlier version, or a restored copy
+                set_schema_version(self.connection)
+            self.connection.execute("UPDATE writer SET unclosed = ?", (self._unclosed_value(self.epoch),))
         self._must_mark_unclosed = not copy_wal(self.connection, timeout_ms)
 
     def mark_closed(self, bandits: int, last: int, timeout_ms: int) -> None:
@@ -208,11 +219,25 @@ class Database:
 
     def close_in_file(self, bandits: int, last: int) -> None:
         """Record that the store is closed, so that closing the connections copies the WAL and removes it."""
-        self.mark_closed(bandits, last, timeout_ms=0)
-        copy_wal(self.connection, timeout_ms=0)  # SQLite itself does so only if no reader is connected
+        with self.copying:
+            self.mark_closed(bandits, last, timeout_ms=0)
+            copy_wal(self.connection, timeout_ms=0)  # SQLite itself does so only if no reader is connected
+            self._keep_wal(False)
+            self._is_closed_in_file = True
+
+    def settle(self, bandits: int, last: int) -> None:
+        """Record that the store is closed and empty the WAL, although the store stays open. The next write opens it again."""
+        with self.copying:
+            self._must_mark_unclosed, self._next_check = True, 0.0
+            self.mark_closed(bandits, last, timeout_ms=0)
+            with self.file.resetting_wal():
+                empty_wal(self.connection, timeout_ms=0)
+            self._keep_wal(False)
+
+    def _keep_wal(self, keep: bool) -> None:
+        """Set whether SQLite leaves the WAL in place when the last connection is closed."""
         for connection in self.file.connections:
-            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-        self._is_closed_in_file = True
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(keep))
 
     def watch_files(self) -> None:
         """Remember the files as they are now, for `check_files`."""

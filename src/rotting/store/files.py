@@ -35,6 +35,8 @@ except ImportError as error:
 
 APPLICATION_ID = 0x524F5421  # "ROT!"
 FORMAT = 2
+LEAST_SCHEMA_VERSION = 2**16
+"""The schema version of a store that a writer has opened is at least this; see `set_schema_version`."""
 # Notes are looked up by name: SQLite keeps an index of the payloads that begin with `{"note":`.
 IS_NOTE = "substr(payload, 1, 8) = x'7b226e6f7465223a'"
 NOTE_NAME = "json_extract(CAST(payload AS TEXT), '$.note')"
@@ -151,11 +153,25 @@ def create_store(path: Path) -> None:
             connection.execute(_SCHEMA)
             row = (store_id, __version__, digest(store_id, __version__))
             connection.execute("INSERT INTO store VALUES (?, ?, ?)", row)
+        empty_wal(connection, timeout_ms=0)  # closing the connection does so too, but does not say if the disk is full
         connection.close()
         partial.rename(path)
         sync_folder(path.parent)
     finally:
         remove_database(partial)
+
+
+def set_schema_version(connection: apsw.Connection) -> None:
+    """Give a file a random schema version, which no copy of it has by chance.
+
+    SQLite's backup API gives a copy the schema version of the file that it overwrites, plus one. So copies count from one.
+    """
+    version = LEAST_SCHEMA_VERSION + secrets.randbelow(2**30)
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+    try:
+        connection.pragma("schema_version", version)
+    finally:
+        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
 
 
 def empty_wal(connection: apsw.Connection, timeout_ms: int) -> bool:

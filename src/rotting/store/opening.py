@@ -9,7 +9,8 @@ A main file that lost its WAL looks complete. So the column `unclosed` says whet
 - A new writer sets it and copies the WAL into the main file before the first event. The WAL keeps its length. If a reader is in
   the way, the writer tries again about once a second.
 - Closing a store copies the WAL into the main file, then resets the column, then copies that too and removes the WAL. The
-  column is also reset in this order before a WAL is emptied because a killed writer left it, or because it has grown too long.
+  column is also reset in this order before a WAL is emptied that a killed writer left, that has grown too long, or that a
+  program left open at its end.
 
 Therefore, whenever a process is killed, the main file is complete, or it is recorded as unclosed and a WAL that is not empty is
 beside it. The exception: as long as a reader is in the way, a main file with a writer is not yet recorded as unclosed.

@@ -80,9 +80,10 @@ class Snapshots:
 
     def copy_wal(self) -> None:
         """Copy the WAL into the file, as far as no reader is in the way, while others may append."""
-        self._database.check_usable(writing=True)
         try:
-            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            with self._database.copying:
+                self._database.check_usable(writing=True)
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         except apsw.BusyError:
             pass  # an append may be copying it now
         except apsw.Error as error:

@@ -16,6 +16,8 @@ What is checked, and when:
 - When a store is verified: every page, every event and every snapshot.
 """
 
+import atexit
+import logging
 import os
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +25,7 @@ from contextlib import suppress
 from typing import Self
 
 from rotting.common.rules import option
-from rotting.errors import StoreFailedError, StoreFullError, StoreLockedError
+from rotting.errors import StoreError, StoreFailedError, StoreFullError, StoreLockedError
 from rotting.store.bandit_table import BanditTable
 from rotting.store.database import Database
 from rotting.store.event_appender import EventAppender
@@ -32,6 +34,8 @@ from rotting.store.files import resolve
 from rotting.store.opening import open_reader, open_writer
 from rotting.store.protocol import DURABILITIES, Durability, Payload, Snapshot, StoredEvent
 from rotting.store.snapshots import Snapshots
+
+_log = logging.getLogger("rotting.store")
 
 
 class SQLiteStore:
@@ -78,8 +82,9 @@ class SQLiteStore:
                 self._snapshots = Snapshots(database, self._id, self._bandits, self._appender)
             if not readonly:
                 self._snapshots.remove_unused()
-                # A program that forgets to close its store leaves a complete file behind when it ends.
-                weakref.finalize(self, _close, database, self._bandits, self._appender)
+                # A program that forgets to close its store leaves a complete file behind.
+                weakref.finalize(self, _close, database, self._bandits, self._appender).atexit = False
+                _writers.add(self)
         except BaseException:
             database.close()
             raise
@@ -219,6 +224,16 @@ class SQLiteStore:
         """Close the store and release its lock. A second call does nothing."""
         _close(self._database, self._bandits, self._appender)
 
+    def _settle(self) -> None:
+        """Leave a complete file behind, unless the store is closed. It can still be used."""
+        database = self._database
+        if database.is_inherited or database.failure is not None:
+            return
+        with database.mutex:  # a thread may go on appending
+            self._appender.flush()
+            with suppress(StoreLockedError, StoreFullError), database.use(writing=True):
+                database.settle(len(self._bandits), self._appender.last)
+
     def __enter__(self) -> Self:
         return self
 
@@ -242,3 +257,16 @@ def _close(database: Database, bandits: BanditTable, appender: EventAppender) ->
                 database.fail(StoreFailedError("is closed: open it again", database.path))
     finally:
         database.close()
+
+
+_writers: weakref.WeakSet[SQLiteStore] = weakref.WeakSet()
+
+
+@atexit.register
+def _settle_all() -> None:
+    """Complete the files of all writers at the end of the program, whose threads and exit functions may still use them."""
+    for store in list(_writers):
+        try:
+            store._settle()  # noqa: SLF001
+        except StoreError as error:
+            _log.warning("at the end of the program: %s", error)
