@@ -206,6 +206,20 @@ def test_a_copy_after_an_orderly_close_opens_although_a_reader_is_connected(path
         assert opens(lone_copy(path, tmp_path / "alone")) == 95
 
 
+def test_a_store_that_is_closed_while_a_reader_holds_an_older_view_keeps_its_log(path: Path, tmp_path: Path) -> None:
+    store = SQLiteStore(path)
+    store.append(numbered_events(91, 93))
+    with view_held_open(path):
+        store.append(numbered_events(94, 95))
+        store.close()
+        mark_path(path).unlink()
+        assert opens(path) == 95
+        with pytest.raises(StoreDamagedError, match=REFUSED):
+            opens(lone_copy(path, tmp_path / "alone"))
+        with SQLiteStore(path) as store:
+            assert store.append(numbered_events(96, 96)) == 96
+
+
 FORGETFUL = """
 import sys
 from rotting.store.sqlite import SQLiteStore

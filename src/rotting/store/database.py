@@ -161,16 +161,18 @@ class Database:
             self.connection.execute("UPDATE writer SET unclosed = ?", (self._unclosed_value(self.epoch),))
         self._must_mark_unclosed = not copy_wal(self.connection, timeout_ms)
 
-    def mark_closed(self, bandits: int, last: int, timeout_ms: int) -> None:
-        """Record that the store is closed, with its counts.
+    def mark_closed(self, bandits: int, last: int, timeout_ms: int) -> bool:
+        """Record that the store is closed, with its counts. While a reader is in the way, record the counts and return False.
 
         The WAL is copied first: otherwise a process that is killed while SQLite copies it could leave a main file that is
         recorded as closed and lacks events.
         """
-        copy_wal(self.connection, timeout_ms)
+        is_copied = copy_wal(self.connection, timeout_ms)
         with self.transaction():
             self.write_counts(bandits, last)
-            self.connection.execute(_CLOSE)
+            if is_copied:
+                self.connection.execute(_CLOSE)
+        return is_copied
 
     def check_epoch(self) -> None:
         """Raise a `StoreLockedError` if a later writer has taken over."""
@@ -218,9 +220,13 @@ class Database:
         return connection
 
     def close_in_file(self, bandits: int, last: int) -> None:
-        """Record that the store is closed, so that closing the connections copies the WAL and removes it."""
+        """Record that the store is closed, so that closing the connections copies the WAL and removes it.
+
+        If a reader holds an older view of the file, the WAL stays in place, as after a crash.
+        """
         with self.copying:
-            self.mark_closed(bandits, last, timeout_ms=0)
+            if not self.mark_closed(bandits, last, timeout_ms=0):
+                return
             copy_wal(self.connection, timeout_ms=0)  # SQLite itself does so only if no reader is connected
             self._keep_wal(False)
             self._is_closed_in_file = True
@@ -228,8 +234,9 @@ class Database:
     def settle(self, bandits: int, last: int) -> None:
         """Record that the store is closed and empty the WAL, although the store stays open. The next write opens it again."""
         with self.copying:
+            if not self.mark_closed(bandits, last, timeout_ms=0):
+                return
             self._must_mark_unclosed, self._next_check = True, 0.0
-            self.mark_closed(bandits, last, timeout_ms=0)
             with self.file.resetting_wal():
                 empty_wal(self.connection, timeout_ms=0)
             self._keep_wal(False)

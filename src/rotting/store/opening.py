@@ -158,9 +158,11 @@ def _take_over(database: Database, opened: Opened, is_unsynced: bool) -> None:
     database.writer_row()  # the WAL of a copy by VACUUM INTO stays locked until the file was read once in this mode
     database.set_durability(connection, "full" if database.durability == "disk" else "normal")
     connection.wal_autocheckpoint(limits.WAL_PAGES)
-    if database.is_unclosed():  # the last writer was killed; an unclosed file must not be left with the WAL emptied
-        database.mark_closed(len(opened.bandits), last, limits.TAKE_OVER_MS)
-    _secure_wal(database, is_unsynced)
+    timeout_ms = limits.BUSY_MS if is_unsynced else limits.TAKE_OVER_MS
+    # If the last writer was killed, its file is recorded as unclosed, and must not be left with an empty WAL.
+    is_closed = not database.is_unclosed() or database.mark_closed(len(opened.bandits), last, timeout_ms)
+    if not (is_closed and empty_wal(connection, timeout_ms)):
+        _secure_wal(database, is_unsynced)
     connection.execute("BEGIN IMMEDIATE")
     if opened.reader.last_event()[0] != last or database.writer_row()[0] > database.epoch:
         # Another writer lost the lock, but still writes.
@@ -175,14 +177,11 @@ def _take_over(database: Database, opened: Opened, is_unsynced: bool) -> None:
 
 
 def _secure_wal(database: Database, is_unsynced: bool) -> None:
-    """Make sure that everything that can be read is on the disk.
+    """Make sure that everything that can be read from a WAL is on the disk, although a reader keeps it from being emptied.
 
-    After a failed synchronisation, the WAL may hold pages that can be read but are not on the disk; later pages would be lost
-    with them. So the WAL is copied into the file, the file is synchronised, and the WAL is emptied. If a reader prevents that,
-    synchronising the WAL is enough, unless that is what failed: the operating system does not write the same pages again.
+    After a failed synchronisation, the WAL may hold pages that can be read but are not on the disk, and later pages would be
+    lost with them. Synchronising it again does not help: the operating system does not write the same pages again.
     """
-    if empty_wal(database.connection, limits.BUSY_MS if is_unsynced else limits.TAKE_OVER_MS):
-        return
     if is_unsynced:
         reason = "is locked: the last writer could not synchronise it, and a reader keeps its -wal file from being copied"
         raise StoreLockedError(reason, database.path)
