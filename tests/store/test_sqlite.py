@@ -34,6 +34,10 @@ def test_only_the_store_its_lock_and_its_mark_stay(path: Path) -> None:
     assert path.with_name("songs.rot-lock").stat().st_size == 0
 
 
+def test_events_are_read_to_their_end_although_nothing_else_refers_to_the_store(path: Path) -> None:
+    assert [event.number for event in SQLiteStore(path).read()] == list(range(1, 91))
+
+
 TAMPERED = [
     ("UPDATE events SET payload = CAST('{\"n\":8}' AS BLOB) WHERE number = 7", "event 7 is not what was written"),
     ("UPDATE events SET epoch = 2 WHERE number = 7", "event 7 is not what was written"),

@@ -154,7 +154,11 @@ class SQLiteStore:
     def read(self, bandit: str | None = None, after: int = 0) -> Iterator[StoredEvent]:
         """Yield the events after a number, of one bandit or of all, in order; each is checked to be as it was written."""
         self.flush()
-        return self._reader.read(bandit, after)
+        return self._keep_open(self._reader.read(bandit, after))
+
+    def _keep_open(self, events: Iterator[StoredEvent]) -> Iterator[StoredEvent]:
+        """Yield the events. A store that nothing else refers to is closed only after the last of them."""
+        yield from events
 
     def encoded_events(
         self, bandit: str, after: int, limit: int, max_bytes: int | None = None, checked: bool = False
