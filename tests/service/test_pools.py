@@ -299,6 +299,21 @@ def test_a_quiet_connection_is_used_again_without_a_call_that_releases_the_lock_
         assert (len(service.connections), polled) == (1, [])
 
 
+@pytest.mark.parametrize("send_at_once", [blocking_pool._send_at_once, blocking_pool._send_by_python])
+def test_as_many_bytes_are_sent_at_once_as_there_is_room_for(send_at_once: Callable[[socket.socket, bytes], int]) -> None:
+    sender, receiver = socket.socketpair()
+    with sender, receiver:
+        assert send_at_once(sender, b"a\0b") == 3
+        assert receiver.recv(10) == b"a\0b"
+        sent = send_at_once(sender, bytes(2**24))
+        assert 0 < sent < 2**24
+        while sent > 0:
+            sent = send_at_once(sender, bytes(2**24))  # until there is no room
+        receiver.close()
+        with pytest.raises(BrokenPipeError):
+            send_at_once(sender, b"c")
+
+
 @both
 def test_a_connection_that_was_idle_for_long_is_replaced(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pools, "MAX_IDLE", 0.0)
