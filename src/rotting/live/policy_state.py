@@ -69,27 +69,25 @@ class _ArmFunctions(Functions):
 
 
 def _arm_entries(policy: Policy) -> dict[str, EntryPoint | None]:
-    state = new_state(policy, 1, 1)
-    examples = {"tune": (policy.params, state), "forget": (policy.params, state, 0)}
+    example = policy.params, new_state(policy, 1, 1)
     return {
-        name: EntryPoint(function, policy, example, allocates=True) if _is_library_code(function) else None
-        for name, example in examples.items()
-        for function in [getattr(policy.kernel, name)]
+        "tune": _library_entry(policy.kernel.tune, policy, *example),
+        "forget": _library_entry(policy.kernel.forget, policy, *example, 0),
     }
 
 
-def _is_library_code(function: KernelFunction | None) -> bool:
-    return function is not None and is_library_code(function)
+def _library_entry(function: KernelFunction | None, policy: Policy, *example: object) -> EntryPoint | None:
+    if function is None or not is_library_code(function):
+        return None
+    return EntryPoint(function, policy, example, allocates=True)
 
 
 def _call(name: str, policy: Policy, state: NamedTuple, n_arms: int, compile: CompileMode, *arguments: object) -> None:
-    """Call `tune` or `forget` if the policy has it: as `Functions` says if there are many arms, otherwise interpreted.
+    """Call the function `tune` or `forget` of a policy: as `Functions` says if there are many arms, otherwise interpreted.
 
     Functions from outside the library are always interpreted: these ones need not compile.
     """
-    function: KernelFunction | None = getattr(policy.kernel, name)
-    if function is None:
-        return
+    function: KernelFunction = getattr(policy.kernel, name)
     if n_arms >= _MANY_ARMS and is_library_code(function):
         function = getattr(shared(policy, state, compile, _ArmFunctions), name)
     else:
@@ -98,7 +96,8 @@ def _call(name: str, policy: Policy, state: NamedTuple, n_arms: int, compile: Co
 
 
 def _tune(policy: Policy, state: NamedTuple, compile: CompileMode) -> None:
-    _call("tune", policy, state, max(array.shape[0] for array in arrays(state)), compile)
+    if policy.kernel.tune is not None:
+        _call("tune", policy, state, max(array.shape[0] for array in arrays(state)), compile)
 
 
 def set_present(policy: Policy, state: NamedTuple, arms: Ints, compile: CompileMode = "auto") -> None:
@@ -121,7 +120,8 @@ def forget_arm(policy: Policy, state: NamedTuple, arm: int, capacity: int, compi
     """Make one arm of the state as if it had never been pulled."""
     fresh = arrays(new_state(policy, 1, capacity))
     by_arm = [pair for *pair, is_by_arm in zip(arrays(state), fresh, has_arm_axis(policy), strict=True) if is_by_arm]
-    _call("forget", policy, state, len(by_arm[0][0]) if by_arm else 1, compile, arm)
+    if policy.kernel.forget is not None:
+        _call("forget", policy, state, len(by_arm[0][0]) if by_arm else 1, compile, arm)
     for array, new in by_arm:
         array[arm] = new[0]
 
