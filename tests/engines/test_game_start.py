@@ -22,10 +22,11 @@ from tests.helpers.compiler_programs import claimants
 
 @pytest.fixture
 def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Even where nothing is compiled: a game that begins interpreted does not know."""
+    """No machine code on disk or in memory. Even where nothing is compiled: a game that begins interpreted does not know."""
     for name in ("NUMBA_DISABLE_JIT", "ROTTING_COMPILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(code_cache, "_loaded", set())
 
 
 def game() -> Game:
