@@ -1,4 +1,4 @@
-"""For a process that works for another process of the library: it leaves standard input alone and ends with its parent."""
+"""What the child processes of the library share: how they read what their parent sends, and that they end with it."""
 
 import os
 import sys
@@ -24,10 +24,10 @@ def take_standard_input() -> IO[bytes]:
 
 def end_with_parent() -> None:
     """End this process when its parent has ended, even if a fork of the parent keeps its pipes open."""
-    threading.Thread(target=_end_without, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
 
 
-def _end_without(parent: int) -> None:
+def _end_after(parent: int) -> None:
     while os.getppid() == parent:  # always true on Windows, where nothing can be forked
         time.sleep(_PARENT_SECONDS)
     os._exit(0)

@@ -120,10 +120,10 @@ class Device:
                         plain_function("function", _multiply_and_add), "rounding", (numbers,), own=True
                     )
             _configured(_kernels["rounding"], 1, 1, stream)(numbers)
-            cut_off = self.get(numbers, stream)[2]  # by rounding the square; a fused operation does not lose it
+            rounding_error = self.get(numbers, stream)[2]  # of the square: 0 if the square is rounded before it is added
         except Exception as error:
             raise _setup_error(error) from error
-        if cut_off != 0.0:
+        if rounding_error != 0.0:
             raise EngineError(
                 "engine='cuda' needs versions of numba-cuda and the CUDA libraries that round each operation by itself, "
                 f"got ones that fuse products and sums; {ELSEWHERE}"

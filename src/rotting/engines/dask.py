@@ -241,7 +241,8 @@ def play_on_worker(game: Game, code_digest: str, parts: RunRanges, on_gpu: bool,
         batch = take(waiting, max(1, more))
         check, began = _CancelCheck(), time.monotonic()
         left = sum(task.rounds for task in (*batch, *waiting))
-        check.part = Part(size=_PARTS * left)  # the rest of the game on this slot: about so many futures like this one
+        # Whether to compile depends on the rest of the game, which is about `_PARTS` times the rest of this future.
+        check.part = Part(size=_PARTS * left)
         try:
             found = list(play(batch, check))
         except _CancelledError:

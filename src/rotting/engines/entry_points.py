@@ -94,7 +94,7 @@ def _toolchain() -> tuple[object, ...]:
     Neither the folder of the cache nor the number of cores does: an image can be built on one machine and run on another.
     """
     described = machine()
-    names = sorted(name for name in os.environ if name.startswith(("NUMBA_", "ROTTING_PLAIN")) and name != "NUMBA_CACHE_DIR")
-    settings = [(name, os.environ[name]) for name in names]
+    prefixes = "NUMBA_", "ROTTING_PLAIN"
+    settings = sorted(each for each in os.environ.items() if each[0].startswith(prefixes) and each[0] != "NUMBA_CACHE_DIR")
     processor = described["processor"], described["system"]
     return version("numba"), version("llvmlite"), sys.version, sys.implementation.cache_tag, processor, settings

@@ -59,7 +59,7 @@ def _presence(state: NamedTuple) -> Presence | None:
 
 
 class _ArmFunctions(Functions):
-    """The functions of a policy that read every arm when one of them is added or removed; those from outside are None."""
+    """The functions that read every arm when one of them is added or removed; None if they are not the library's own."""
 
     tune: Callable[..., None] | None
     forget: Callable[..., None] | None

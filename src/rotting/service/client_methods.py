@@ -106,7 +106,7 @@ def _value_error(body: object, error: Exception) -> InvalidValueError:
         found = find_nonfinite(body)
         if found is not None:
             return InvalidValueError(found.place, "be a finite number", found.number)
-        return InvalidValueError("the request", "hold only what JSON can carry", body, got=f"an error: {error}")
+        return InvalidValueError("the request", "hold only what JSON can carry", body, hint=f": {error}")
     return InvalidValueError("the request", "hold only what JSON can carry", body, got="a loop")
 
 

@@ -73,7 +73,7 @@ def _run_child(command: list[str], sent: bytes) -> bytes:
 
 
 def _end_with(source: IO[bytes]) -> None:
-    """End this process when `source` ends, which the parent keeps open."""
+    """End this process when `source` ends, which the parent keeps open. On Windows, nothing else shows that it has ended."""
     os.read(source.fileno(), 1)  # not `source.read`, whose lock the interpreter needs at its end
     os._exit(1)
 

@@ -232,7 +232,7 @@ class Database:
             self._is_closed_in_file = True
 
     def settle(self, bandits: int, last: int) -> None:
-        """Record that the store is closed and empty the WAL, although the store stays open. The next write opens it again."""
+        """Record that the store is closed and empty the WAL, but leave the store open: the next write records that it is."""
         with self.copying:
             if not self.mark_closed(bandits, last, timeout_ms=0):
                 return

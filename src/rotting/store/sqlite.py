@@ -229,7 +229,7 @@ class SQLiteStore:
         _close(self._database, self._bandits, self._appender)
 
     def _settle(self) -> None:
-        """Leave a complete file behind, unless the store is closed. It can still be used."""
+        """Complete the main file, so that it can be copied alone, and leave the store open. Does nothing if it is closed."""
         database = self._database
         if database.is_inherited or database.failure is not None:
             return
