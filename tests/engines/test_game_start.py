@@ -3,14 +3,15 @@
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rotting.common.progress import Part, Progress
-from rotting.engines import code_cache, game_start
-from rotting.engines.background_compiler import Job
+from rotting.engines import background_compiler, code_cache, game_start
+from rotting.engines.background_compiler import BackgroundCompiler, Job
 from rotting.engines.game_start import GameStart, compile_game, loop_entry
 from rotting.engines.task import Game, Task
 from rotting.problems import two_arms
@@ -21,12 +22,19 @@ from tests.helpers.compiler_programs import claimants
 
 
 @pytest.fixture
-def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No machine code on disk or in memory. Even where nothing is compiled: a game that begins interpreted does not know."""
+def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """No machine code on disk or in memory, and no child process that an earlier test has started with another cache.
+
+    The variables are deleted even where nothing is compiled: a game that begins interpreted does not know.
+    """
     for name in ("NUMBA_DISABLE_JIT", "ROTTING_COMPILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(code_cache, "_loaded", set())
+    made = BackgroundCompiler()
+    monkeypatch.setattr(background_compiler, "_background", made)
+    yield
+    made.stop()
 
 
 def game() -> Game:
