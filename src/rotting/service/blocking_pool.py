@@ -19,9 +19,8 @@ import struct
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from queue import Empty, SimpleQueue
-from threading import current_thread, main_thread
+from threading import get_ident, main_thread
 
 from rotting.service.address import Address
 from rotting.service.http1 import ResponseReader, check_tunnel
@@ -83,9 +82,11 @@ class _BlockingConnection:
         """Return the response to a request."""
         self.is_reusable = False
         reader = ResponseReader(opens_tunnel)
-        with suppress(BrokenPipeError, ConnectionResetError):  # there may be a response that says why, such as status 413
-            self._send(message, end)
         response = None
+        try:  # noqa: SIM105 - `suppress` costs more
+            self._send(message, end)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # there may be a response that says why, such as status 413
         while response is None:
             part = self._receive(end)
             response = reader.feed(part) if part else reader.feed_end()
@@ -133,24 +134,24 @@ class _PlainConnection(_BlockingConnection):
         return super().is_quiet()  # the kernel may be too old to count bytes, and also counts those of a proxy's response
 
     def _receive(self, end: float) -> bytes:
-        part = self._receive_part(end)
+        if get_ident() == main_thread().ident:
+            part = super()._receive(end)  # signals interrupt this thread, and the kernel would start the time anew after each
+            self._socket.settimeout(None)
+        else:
+            left = _seconds_until(end)
+            if not left <= self._timeout < left + _TIMEOUT_SLACK:
+                self._set_timeout(left)
+            try:
+                part = self._socket.recv(_CHUNK_BYTES)
+            except BlockingIOError:
+                raise TimeoutError from None
         self._bytes_read += len(part)
         return part
 
-    def _receive_part(self, end: float) -> bytes:
-        if current_thread() is main_thread():
-            part = super()._receive(end)  # signals interrupt this thread, and the kernel would start the time anew after each
-            self._socket.settimeout(None)
-            return part
-        left = _seconds_until(end)
-        if not left <= self._timeout < left + _TIMEOUT_SLACK:
-            microseconds = int(1e6 * left) + 1  # 0 would mean no timeout
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(*divmod(microseconds, 10**6)))
-            self._timeout = left
-        try:
-            return self._socket.recv(_CHUNK_BYTES)
-        except BlockingIOError:
-            raise TimeoutError from None
+    def _set_timeout(self, seconds: float) -> None:
+        microseconds = int(1e6 * seconds) + 1  # 0 would mean no timeout
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIMEVAL.pack(*divmod(microseconds, 10**6)))
+        self._timeout = seconds
 
 
 def _send_without_releasing_the_lock(sock: socket.socket, message: bytes) -> int:

@@ -88,6 +88,7 @@ def _call(
     parse: Callable[[object], T | Call[T]],
     body: object = None,
     cleanup: Callable[[], Call[object]] | None = None,
+    renamed: tuple[str, str] = ("", ""),
     **query: str | int,
 ) -> Call[T]:
     try:
@@ -97,7 +98,7 @@ def _call(
     except (ValueError, RecursionError) as error:
         raise _value_error(body, error) from None
     target = f"{path}?{_encode_query(query)}" if query else path
-    return Call(ClientRequest(method, target, content), parse, cleanup=cleanup)
+    return Call(ClientRequest(method, target, content), parse, cleanup=cleanup, renamed=renamed)
 
 
 def _value_error(body: object, error: Exception) -> InvalidValueError:
@@ -155,7 +156,7 @@ def _parse_number(data: object, name: str) -> float:
     value = field(data, name, object)
     if value is None:
         return math.nan
-    if not isinstance(value, int | float):
+    if not isinstance(value, (int, float)):
         raise TypeError(name)
     return value
 
@@ -310,7 +311,7 @@ class BanditMethods(Generic[S]):
         cleanup: Callable[[], Call[object]] | None = None,
         renamed: tuple[str, str] = ("", ""),
     ) -> Call[T]:
-        return _call("POST", self._path(collection), parse, body, cleanup)._replace(renamed=renamed)
+        return _call("POST", f"{self._root}/{collection}", parse, body, cleanup, renamed)
 
     def _decide(
         self, arms: Iterable[str] | None, count: int | None, without: Iterable[str] | None, key: str | None, dry_run: bool

@@ -127,7 +127,7 @@ class ResponseReader:
         """Return the response if it is complete because the connection has ended."""
         if self._head is None or self._head.is_chunked or self._head.length is not None:
             raise MalformedResponseError("the connection was closed before the response was complete")
-        return self._response(self._head)
+        return self._response(self._head, self._content)
 
     def _take_head(self, head: _Head) -> None:
         if head.status == 101:
@@ -138,12 +138,12 @@ class ResponseReader:
 
     def _take_content(self, head: _Head, data: bytes) -> ClientResponse | None:
         content, length = self._content, head.length
+        if len(data) == length and not content:  # most responses come in one piece
+            return self._response(head, data, is_whole=True)
         content += data
         if length is not None and len(content) >= length:
-            is_whole = len(content) == length
-            del content[length:]
-            return self._response(head, is_whole)
-        return self._response(head) if len(content) > retries.MAX_CONTENT else None
+            return self._response(head, content[:length], is_whole=len(content) == length)
+        return self._response(head, content) if len(content) > retries.MAX_CONTENT else None
 
     def _take_chunks(self, head: _Head, data: bytes) -> ClientResponse | None:
         """Read chunks; those with extensions or trailers are refused, which no service needs."""
@@ -158,18 +158,17 @@ class ResponseReader:
             self._content += buffer[begin:end]
             del buffer[: end + 2]
             if begin == end:
-                return self._response(head, is_whole=not buffer)
+                return self._response(head, self._content, is_whole=not buffer)
         if size is None and (len(buffer) > 16 or b"\n" in buffer):
             raise MalformedResponseError(f"a chunk of the response begins with {bytes(buffer[:60])!r}")
         if len(self._content) + len(buffer) > retries.MAX_CONTENT:
-            self._content += buffer
-            return self._response(head)
+            return self._response(head, self._content + buffer)
         return None
 
-    def _response(self, head: _Head, is_whole: bool = False) -> ClientResponse:
+    def _response(self, head: _Head, content: bytes | bytearray, is_whole: bool = False) -> ClientResponse:
         """Return the response; `is_whole` says that its end is known and that no byte came after it."""
         self.is_reusable = is_whole and head.keeps_alive
-        return ClientResponse(head.status, bytes(self._content), head.headers)
+        return ClientResponse(head.status, bytes(content), head.headers)
 
 
 def check_tunnel(response: ClientResponse) -> None:

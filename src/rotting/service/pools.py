@@ -73,13 +73,14 @@ class IdleConnections(Generic[C]):
         """
         if self._is_closed:
             raise closed_error()
-        with suppress(IndexError):
+        try:
             while True:
                 connection, since = self._stack.pop()
                 if time.monotonic() - since < MAX_IDLE and connection.is_quiet():
                     return connection
                 connection.close()
-        return None
+        except IndexError:
+            return None
 
     def give_back(self, connection: C) -> None:
         """Keep a connection for the next call if it can be used again; close those that have been idle for too long."""
@@ -88,9 +89,11 @@ class IdleConnections(Generic[C]):
             return
         now = time.monotonic()
         self._stack.append((connection, now))
-        with suppress(IndexError):
+        try:
             while self._is_closed or self._stack[0][1] < now - MAX_IDLE:
                 self._stack.popleft()[0].close()
+        except IndexError:  # another thread was faster
+            return
 
     def close(self) -> None:
         """Close all idle connections now, and those in use when they become idle."""
