@@ -281,8 +281,7 @@ class Host:
         for name, _ in batch.bandits:
             self.descriptions.unwritten.pop(name, None)  # the store has it now
         for name, payload in batch.events:
-            hosted = self.loaded.get(name)
-            if hosted is not None and hosted.unwritten_notes:
+            if "note" in payload and (hosted := self.loaded.get(name)) is not None:
                 hosted.forget_note(payload)
         due = []
         for name in {name for name, _ in batch.events}:

@@ -123,7 +123,7 @@ class Hosted:
 
     def forget_note(self, written: Payload) -> None:
         """Forget the note in a payload that was written, unless another note has replaced it since."""
-        name = written.get("note", "")
+        name = written["note"]
         kept = self.unwritten_notes.get(name)
         if kept is not None and kept.get("cancelled") == written.get("cancelled"):
             del self.unwritten_notes[name]

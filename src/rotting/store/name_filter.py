@@ -2,18 +2,19 @@
 
 Every idempotency key has to be looked up among the notes of a store. Nearly all keys are new, and the filter saves the look-up.
 
-A full part takes a share of `(1 - exp(-_PROBES / _BITS)) ** _PROBES` of all new names for known ones, one in 418. These shares
-add up: with 9,216 names two parts are full, and the filter is wrong about one new name in 209; with 600,000 names, which fill
-four parts, about one in 105.
+Each name sets four bits, all in one word of 64 bits, so that a look-up reads one word of each part. In a full part, the number
+n of names in a word is about a Poisson variable with mean 3. The part takes a new name for a known one with a probability that
+is the mean of `(1 - (1 - 1 / 64) ** (4 n)) ** 4`: one in 418. The probabilities of the parts add up: with 10,368 names two
+parts are full, and the filter is wrong about one new name in 209; with 673,920 names, which fill four parts, about one in 105.
 """
 
+from array import array
 from collections.abc import Iterable
 
-_FIRST = 1_024  # the number of names that the first part has room for; each later part has room for eight times as many
+_FIRST = 384  # words of the first part; each later part has eight times as many
 _GROWTH = 8
-_BITS = 16  # per name
-_PROBES = 4  # the number of bits that are set for each name
-_HALF = (1 << 32) - 1
+_NAMES = 3  # per word, on average, in a full part
+_PAIRS = [1 << (pair & 63) | 1 << (pair >> 6) for pair in range(1 << 12)]  # two bits of a word, or twice the same one
 
 
 class NameFilter:
@@ -28,7 +29,7 @@ class NameFilter:
     __slots__ = ("_free", "_parts")
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._parts: list[tuple[bytearray, int]] = []  # the newest, which is the largest, comes first
+        self._parts: list[array[int]] = []  # the newest, which is the largest, comes first
         self._free = 0  # the number of names that it still has room for
         for name in names:
             self.add(name)
@@ -36,37 +37,19 @@ class NameFilter:
     def add(self, name: str) -> None:
         """Add a name."""
         if not self._free:
-            self._free = self._parts[0][1] // _BITS * _GROWTH if self._parts else _FIRST
-            self._parts.insert(0, _new_part(self._free))
-        bits, size = self._parts[0]
+            size = _GROWTH * len(self._parts[0]) if self._parts else _FIRST
+            self._parts.insert(0, array("Q", bytes(8 * size)))
+            self._free = _NAMES * size
+        words = self._parts[0]
         self._free -= 1
         code = hash(name)
-        place, step = code & _HALF, code >> 32 | 1
-        for _ in range(_PROBES):
-            place = (place + step) % size
-            bits[place >> 3] |= 1 << (place & 7)
+        words[(code >> 24) % len(words)] |= _PAIRS[code & 4095] | _PAIRS[code >> 12 & 4095]
 
     def may_have(self, name: str) -> bool:
         """Return False only if the name was never added."""
         code = hash(name)
-        step = code >> 32 | 1
-        first = (code & _HALF) + step
-        for bits, size in self._parts:
-            place = first % size
-            if bits[place >> 3] & 1 << (place & 7) and _has_all(bits, size, place, step):  # most new names end here
+        bits = _PAIRS[code & 4095] | _PAIRS[code >> 12 & 4095]
+        for words in self._parts:  # noqa: SIM110 - `any` takes twice as long
+            if words[(code >> 24) % len(words)] & bits == bits:
                 return True
         return False
-
-
-def _has_all(bits: bytearray, size: int, place: int, step: int) -> bool:
-    """Return whether the bits of a name are set that follow its first one."""
-    for _ in range(_PROBES - 1):
-        place = (place + step) % size
-        if not bits[place >> 3] & 1 << (place & 7):
-            return False
-    return True
-
-
-def _new_part(names: int) -> tuple[bytearray, int]:
-    """Return the bits of an empty Bloom filter for a number of names, and the number of bits."""
-    return bytearray(names * _BITS // 8), names * _BITS
