@@ -47,7 +47,7 @@ def test_sentences_name_a_policy_by_its_title_as_long_as_it_is_unique() -> None:
     assert advise(CONSTANT, rotting.Uniform(), runs=3).policy_name == ""
 
 
-@pytest.mark.parametrize("n_arms", [3, 20, 100])
+@pytest.mark.parametrize("n_arms", [3, 20, pytest.param(100, marks=pytest.mark.slow)])
 def test_identical_arms_promise_no_gain(n_arms: int) -> None:
     """Every policy earns the same on them. Their means differ by chance, the more so the fewer rewards each of them has.
 

@@ -100,7 +100,7 @@ def test_choices_among_some_arms_equal_the_reference(policy: AnyPolicy) -> None:
     assert play(policy, rows, ROUNDS, available=changing_arms) == play_naive(policy, rows, ROUNDS, available=changing_arms)
 
 
-@pytest.mark.parametrize("f", ["min", "mean"])
+@pytest.mark.parametrize("f", ["min", pytest.param("mean", marks=pytest.mark.slow)])
 def test_the_contract_is_kept(f: Word) -> None:
     """With a short memory, so that what a removed arm leaves behind is found. The common tests check "max", the default."""
     check_policy(FDSWTS(f, gamma=0.8, n=4))
