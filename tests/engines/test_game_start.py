@@ -25,16 +25,16 @@ from tests.helpers.compiler_programs import claimants
 def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """No machine code on disk or in memory, and no child process that an earlier test has started with another cache.
 
-    The variables are deleted even where nothing is compiled: a game that begins interpreted does not know.
+    The variables are deleted even where nothing is compiled: a game that begins interpreted does not look at that.
     """
     for name in ("NUMBA_DISABLE_JIT", "ROTTING_COMPILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(code_cache, "_loaded", set())
-    made = BackgroundCompiler()
-    monkeypatch.setattr(background_compiler, "_background", made)
+    compiler = BackgroundCompiler()
+    monkeypatch.setattr(background_compiler, "_background", compiler)
     yield
-    made.stop()
+    compiler.stop()
 
 
 def game() -> Game:

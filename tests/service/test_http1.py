@@ -66,6 +66,15 @@ def test_a_connection_is_not_used_again_after_a_response_whose_end_is_in_doubt(d
     assert not is_reusable
 
 
+def test_a_byte_after_the_response_is_noticed_in_its_last_piece() -> None:
+    reader = ResponseReader()
+    assert reader.feed(OK + b"Content-Length: 5\r\n\r\nh") is None
+    response = reader.feed(b"ello!")
+    assert response is not None
+    assert response.content == b"hello"
+    assert not reader.is_reusable
+
+
 @pytest.mark.parametrize(
     "data",
     [

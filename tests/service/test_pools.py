@@ -92,6 +92,22 @@ def test_threads_share_connections_and_get_their_own_responses() -> None:
         assert len(service.connections) <= 16
 
 
+def test_a_connection_in_use_is_closed_after_its_call_if_the_client_is_closed_meanwhile() -> None:
+    ended = threading.Event()
+
+    def serve(connection: RawConnection) -> None:
+        request = connection.request()
+        client.close()
+        connection.respond(request)
+        if connection.socket.recv(1) == b"":
+            ended.set()
+
+    with raw_service(serve) as service:
+        client = rotting.Client(service.url, retries=0)
+        assert client.bandits("a").names == ["a"]
+        assert ended.wait(60)
+
+
 def test_more_threads_than_connections_wait_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rotting.service.blocking_pool.MAX_CONNECTIONS", 2)
 

@@ -82,11 +82,11 @@ class _BlockingConnection:
         """Return the response to a request."""
         self.is_reusable = False
         reader = ResponseReader(opens_tunnel)
-        response = None
         try:  # noqa: SIM105 - `suppress` costs more
             self._send(message, end)
         except (BrokenPipeError, ConnectionResetError):
             pass  # there may be a response that says why, such as status 413
+        response = None
         while response is None:
             part = self._receive(end)
             response = reader.feed(part) if part else reader.feed_end()

@@ -311,7 +311,8 @@ class BanditMethods(Generic[S]):
         cleanup: Callable[[], Call[object]] | None = None,
         renamed: tuple[str, str] = ("", ""),
     ) -> Call[T]:
-        return _call("POST", f"{self._root}/{collection}", parse, body, cleanup, renamed)
+        path = f"{self._root}/{collection}"  # faster than `_path`: most calls come here
+        return _call("POST", path, parse, body, cleanup, renamed)
 
     def _decide(
         self, arms: Iterable[str] | None, count: int | None, without: Iterable[str] | None, key: str | None, dry_run: bool

@@ -142,7 +142,9 @@ class ResponseReader:
             return self._response(head, data, is_whole=True)
         content += data
         if length is not None and len(content) >= length:
-            return self._response(head, content[:length], is_whole=len(content) == length)
+            is_whole = len(content) == length
+            del content[length:]
+            return self._response(head, content, is_whole)
         return self._response(head, content) if len(content) > retries.MAX_CONTENT else None
 
     def _take_chunks(self, head: _Head, data: bytes) -> ClientResponse | None:
@@ -162,7 +164,8 @@ class ResponseReader:
         if size is None and (len(buffer) > 16 or b"\n" in buffer):
             raise MalformedResponseError(f"a chunk of the response begins with {bytes(buffer[:60])!r}")
         if len(self._content) + len(buffer) > retries.MAX_CONTENT:
-            return self._response(head, self._content + buffer)
+            self._content += buffer
+            return self._response(head, self._content)
         return None
 
     def _response(self, head: _Head, content: bytes | bytearray, is_whole: bool = False) -> ClientResponse:

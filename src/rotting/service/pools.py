@@ -92,7 +92,7 @@ class IdleConnections(Generic[C]):
         try:
             while self._is_closed or self._stack[0][1] < now - MAX_IDLE:
                 self._stack.popleft()[0].close()
-        except IndexError:  # another thread was faster
+        except IndexError:  # none is left: the pool is closed, or another thread was faster
             return
 
     def close(self) -> None:
