@@ -69,7 +69,7 @@ class Ids:
     Any number of threads may use it, and no lock is needed: the methods of a deque are atomic.
     """
 
-    _DIGITS_PER_ID, _IDS_AT_ONCE = 32, 16
+    _BYTES_PER_ID, _IDS_AT_ONCE = 16, 16
 
     def __init__(self) -> None:
         self._unused: deque[str] = deque()
@@ -81,7 +81,7 @@ class Ids:
         try:
             return self._unused.pop()
         except IndexError:
-            size = self._DIGITS_PER_ID
-            digits = os.urandom(size * self._IDS_AT_ONCE // 2).hex()
-            self._unused.extend([digits[start : start + size] for start in range(size, len(digits), size)])
-            return digits[:size]
+            size = self._BYTES_PER_ID
+            first, *others = os.urandom(size * self._IDS_AT_ONCE).hex(" ", size).split()
+            self._unused.extend(others)
+            return first
