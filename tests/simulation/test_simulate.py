@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -239,6 +240,21 @@ def test_a_long_game_starts_in_little_memory_and_ctrl_c_ends_it(build: str) -> N
     """)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout.split() == ["playing", "interrupted", "300", "lean"], done.stderr
+
+
+@pytest.mark.parametrize("pressed", [True, False])
+def test_ctrl_c_that_a_lock_turns_into_another_error_is_ctrl_c(monkeypatch: pytest.MonkeyPatch, pressed: bool) -> None:
+    def submit(*task: object) -> None:
+        try:
+            if pressed:
+                raise KeyboardInterrupt
+        finally:  # as the exit of a lock that the signal has left unlocked
+            threading.Lock().release()
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", submit)
+    error, words = (KeyboardInterrupt, "no games are kept") if pressed else (RuntimeError, "release unlocked lock")
+    with pytest.raises(error, match=words):
+        simulate(make("ucb1"), PROBLEM, runs=1)
 
 
 def test_a_result_survives_saving(two_arms: Problem, tmp_path: object) -> None:

@@ -190,7 +190,9 @@ def simulate_all(
     playing = _make_engine(engine, workers, plans, compile)
     try:
         return _play(plans, playing, store, progress, compile)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        if not _is_interrupt(error):
+            raise
         games = sum(len(each.policies) * each.runs for each in plans)
         kept = "no games are kept" if store is None else store.describe(games)
         raise KeyboardInterrupt(kept) from None  # a traceback into the engine does not help the user
@@ -199,6 +201,14 @@ def simulate_all(
             store.release_claims()
         elif store is not None:
             store.close()
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Return whether an exception is a `KeyboardInterrupt`, or was raised while one was handled.
+
+    If Ctrl-C interrupts a lock of the standard library at a bad moment, the lock raises a `RuntimeError`.
+    """
+    return error is not None and (isinstance(error, KeyboardInterrupt) or _is_interrupt(error.__context__))
 
 
 def _play(
