@@ -62,14 +62,14 @@ def id_of(decision: object) -> str:
 
 
 class Ids:
-    """Makes ids that cannot be guessed, 16 at a time: reading random bytes from the system takes longer than a decision.
+    """Makes ids that cannot be guessed, 32 at a time: reading random bytes from the system takes longer than a decision.
 
     More at a time would cost less on average, and more for the decision that has to wait for them.
 
     Any number of threads may use it, and no lock is needed: the methods of a deque are atomic.
     """
 
-    _BYTES_PER_ID, _IDS_AT_ONCE = 16, 16
+    _BYTES_PER_ID, _IDS_AT_ONCE = 16, 32
 
     def __init__(self) -> None:
         self._unused: deque[str] = deque()
