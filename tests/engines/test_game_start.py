@@ -25,7 +25,7 @@ from tests.helpers.compiler_programs import claimants
 def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """No machine code on disk or in memory, and no child process that an earlier test has started with another cache.
 
-    The variables are deleted even where nothing is compiled: a game that begins interpreted does not look at that.
+    It also deletes the variables that change what `compile="auto"` means.
     """
     for name in ("NUMBA_DISABLE_JIT", "ROTTING_COMPILE"):
         monkeypatch.delenv(name, raising=False)

@@ -300,9 +300,6 @@ class BanditMethods(Generic[S]):
     def _root(self) -> str:
         return f"/v1/bandits/{_segment('name', self._name)}"
 
-    def _path(self, *segments: str) -> str:
-        return "/".join([self._root, *segments])
-
     def _post(
         self,
         collection: str,
@@ -311,8 +308,7 @@ class BanditMethods(Generic[S]):
         cleanup: Callable[[], Call[object]] | None = None,
         renamed: tuple[str, str] = ("", ""),
     ) -> Call[T]:
-        path = f"{self._root}/{collection}"  # faster than `_path`: most calls come here
-        return _call("POST", path, parse, body, cleanup, renamed)
+        return _call("POST", f"{self._root}/{collection}", parse, body, cleanup, renamed)
 
     def _decide(
         self, arms: Iterable[str] | None, count: int | None, without: Iterable[str] | None, key: str | None, dry_run: bool
@@ -402,13 +398,13 @@ class BanditMethods(Generic[S]):
     @method
     def add_arm(self, arm: str, resume: bool = False, prior: tuple[float, int] | Literal["pooled"] | None = None) -> Call[None]:
         """Add an arm, like `Bandit.add_arm`; an arm that the bandit already has is not changed."""
-        path = self._path("arms", _segment("arm", arm))
+        path = f"{self._root}/arms/{_segment('arm', arm)}"
         return _call("PUT", path, _parse_nothing, {"resume": resume, "prior": prior})
 
     @method
     def remove_arm(self, arm: str, keep: bool = False) -> Call[None]:
         """Remove an arm: `retire` it with `keep=True`, otherwise `forget` it."""
-        call = _call("DELETE", self._path("arms", _segment("arm", arm)), _parse_nothing, keep=keep)
+        call = _call("DELETE", f"{self._root}/arms/{_segment('arm', arm)}", _parse_nothing, keep=keep)
         return call._replace(missing_is_done=True)
 
     @method
@@ -429,7 +425,7 @@ class BanditMethods(Generic[S]):
     @method
     def explain(self) -> Call[Explanation]:
         """Return the index, mean, window and width of each arm for the next decision; infinite values become NaN."""
-        return _call("GET", self._path("explain"), _parse_explanation)
+        return _call("GET", f"{self._root}/explain", _parse_explanation)
 
     @method
     def log(self, after: int = 0, limit: int = 1_000) -> Call[list[StoredEvent]]:
@@ -444,12 +440,12 @@ class BanditMethods(Generic[S]):
         def parse(data: object) -> list[StoredEvent]:
             return [event(each) for each in field(data, "events", list)]
 
-        return _call("GET", self._path("log"), parse, after=after, limit=limit)
+        return _call("GET", f"{self._root}/log", parse, after=after, limit=limit)
 
     @method
     def show(self) -> Call[dict[str, Any]]:
         """Return the policy, settings and arms of the bandit, its rounds, and its pending decisions."""
-        return _call("GET", self._path(), _parse_object)
+        return _call("GET", self._root, _parse_object)
 
     @method
     def archive(self) -> Call[None]:
