@@ -37,7 +37,7 @@ def decisions(received: Received) -> Response:
     reason = {"index": None, "mean": None, "window": 0, "width": None, "pulls": 0, "pending": 0}
     key = f"{received.bandit} {received.body['idempotency_key']}"
     made = {"id": key, "arm": received.bandit, "round": 1, "propensity": 1.0, "reason": reason}
-    return 200, {"decisions": [made] * received.body["count"]}
+    return 200, {"decisions": [made] * received.body.get("count", 1)}
 
 
 class Stub:

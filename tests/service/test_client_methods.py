@@ -86,7 +86,9 @@ def test_a_policy_is_sent_as_it_is_made() -> None:
 
 def test_a_request_names_arms_and_rewards_as_bandit_does() -> None:
     decide = call_of(lambda bandit: bandit.decide(["a", "b"], count=1, without=("b",), key="k")).request
-    sent = {"count": 1, "arms": ["a", "b"], "without": ["b"], "idempotency_key": "k", "dry_run": False}
+    sent = {"count": 1, "arms": ["a", "b"], "without": ["b"], "idempotency_key": "k"}
     assert json.loads(decide.content or b"") == sent
+    preview = call_of(lambda bandit: bandit.decide(key="k", dry_run=True)).request
+    assert json.loads(preview.content or b"") == {"idempotency_key": "k", "dry_run": True}
     reward = call_of(lambda bandit: bandit.reward("id", 0.5)).request
     assert json.loads(reward.content or b"") == [{"id": "id", "reward": 0.5}]

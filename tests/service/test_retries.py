@@ -294,6 +294,38 @@ def test_a_response_that_is_not_as_documented_is_a_service_error(status: int, co
         Play()(CALL, [ClientResponse(status, content, {})], retries=0)
 
 
+@given(st.text(' \t\r\n\v\u00a0\u20281{}[]",:', max_size=8))
+def test_the_body_of_a_response_is_read_as_json_reads_it(text: str) -> None:
+    response = ClientResponse(200, text.encode(), {})
+    try:
+        expected = json.loads(text)
+    except ValueError:
+        with pytest.raises(ServiceError, match="^the response is not JSON as documented"):
+            Play()(CALL, [response])
+    else:
+        assert Play()(CALL, [response]) == expected
+
+
+NO_REASONS: list[object] = [None, "text", [1, 2, 3, 4, 5, 6], {}]
+WRONG_DECISIONS: list[object] = [
+    *({**DECISION, "reason": REASON, **wrong} for wrong in ({"id": 1}, {"round": "1"}, {"round": None}, {"propensity": "1"})),
+    *({**DECISION, "reason": {**REASON, name: "1"}} for name in REASON),
+    *({**DECISION, "reason": {**REASON, name: None}} for name in ("window", "pulls", "pending")),
+    *({**DECISION, "reason": reason} for reason in NO_REASONS),
+    DECISION,
+    list(DECISION),
+    None,
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG_DECISIONS)
+def test_a_decision_with_a_wrong_field_is_a_service_error(wrong: object) -> None:
+    decide = call_of(lambda bandit: bandit.decide(key="key"))
+    response = ClientResponse(200, json.dumps({"decisions": [wrong]}).encode(), {})
+    with pytest.raises(ServiceError, match="^the response is not JSON as documented"):
+        Play()(decide, [response])
+
+
 def test_a_redirect_is_not_followed_and_names_its_target() -> None:
     message = r"^url must be the address of the service itself, got a redirect \(status 302\) to 'https://x/'$"
     with pytest.raises(ServiceError, match=message):

@@ -51,9 +51,9 @@ class BlockingPool:
         """Send a request and return its response; raises OSError or MalformedResponseError if there is none."""
         end = time.monotonic() + min(timeout, _MAX_TIMEOUT)
         try:
-            self._free.get(timeout=_seconds_until(end))
+            self._free.get_nowait()
         except Empty:
-            raise TimeoutError from None
+            self._wait_for_free_connection(end)
         try:
             connection = self._idle.pop() or _open(self._address, end)
             try:
@@ -63,6 +63,12 @@ class BlockingPool:
                 self._idle.give_back(connection)
         finally:
             self._free.put(None)
+
+    def _wait_for_free_connection(self, end: float) -> None:
+        try:
+            self._free.get(timeout=_seconds_until(end))
+        except Empty:
+            raise TimeoutError from None
 
     def close(self) -> None:
         """Close the connections; calls that are under way still get their responses."""
@@ -112,11 +118,12 @@ class _BlockingConnection:
 class _PlainConnection(_BlockingConnection):
     """A connection without TLS, whose socket has no timeout: the kernel ends a system call that takes too long."""
 
-    __slots__ = ("_bytes_read", "_timeout")
+    __slots__ = ("_bytes_read", "_main_thread", "_timeout")
 
     def __init__(self, sock: socket.socket) -> None:
         super().__init__(sock)
         sock.settimeout(None)
+        self._main_thread = main_thread().ident  # it stays the same, since a forked process opens its own connections
         self._timeout = 0.0  # seconds after which the kernel ends `recv`
         self._bytes_read = 0
 
@@ -134,7 +141,7 @@ class _PlainConnection(_BlockingConnection):
         return super().is_quiet()  # the kernel may be too old to count bytes, and also counts those of a proxy's response
 
     def _receive(self, end: float) -> bytes:
-        if get_ident() == main_thread().ident:
+        if get_ident() == self._main_thread:
             part = super()._receive(end)  # signals interrupt this thread, and the kernel would start the time anew after each
             self._socket.settimeout(None)
         else:

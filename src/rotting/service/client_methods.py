@@ -8,7 +8,8 @@ import math
 from collections.abc import Callable, Coroutine, Hashable, Iterable
 from contextlib import suppress
 from functools import cached_property, partial, update_wrapper
-from types import MethodType
+from operator import itemgetter
+from types import MethodType, NoneType
 from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 from urllib.parse import quote, urlencode
 
@@ -152,38 +153,30 @@ def _parse_object(data: object) -> dict[str, Any]:
     return data
 
 
-def _parse_number(data: object, name: str) -> float:
-    value = field(data, name, object)
+def _number_or_nan(value: object) -> float:
     if value is None:
         return math.nan
     if not isinstance(value, (int, float)):
-        raise TypeError(name)
+        raise TypeError(value)
     return value
 
 
-def _parse_reason(data: object) -> ArmExplanation:
-    return ArmExplanation(
-        _parse_number(data, "index"),
-        _parse_number(data, "mean"),
-        field(data, "window", int),
-        _parse_number(data, "width"),
-        field(data, "pulls", int),
-        field(data, "pending", int),
-    )
+_reason_fields = itemgetter("index", "mean", "window", "width", "pulls", "pending")
+_decision_fields = itemgetter("id", "arm", "round", "propensity", "reason")
 
 
-def _parse_text_or_null(data: object, name: str) -> str | None:
-    return None if field(data, name, object) is None else field(data, name, str)
+def _parse_reason(data: Any) -> ArmExplanation:
+    index, mean, window, width, pulls, pending = _reason_fields(data)
+    if not (isinstance(window, int) and isinstance(pulls, int) and isinstance(pending, int)):
+        raise TypeError(data)
+    return ArmExplanation(_number_or_nan(index), _number_or_nan(mean), window, _number_or_nan(width), pulls, pending)
 
 
-def _parse_decision(data: object) -> Decision:
-    return Decision(
-        _parse_text_or_null(data, "id") or "",
-        field(data, "arm", object),
-        field(data, "round", int),
-        _parse_number(data, "propensity"),
-        _parse_reason(field(data, "reason", dict)),
-    )
+def _parse_decision(data: Any) -> Decision:
+    key, arm, number, propensity, reason = _decision_fields(data)
+    if not (isinstance(key, (str, NoneType)) and isinstance(number, int)):
+        raise TypeError(data)
+    return Decision(key or "", arm, number, _number_or_nan(propensity), _parse_reason(reason))
 
 
 def _parse_decisions(count: int, data: object) -> tuple[Decision, ...]:
@@ -213,7 +206,10 @@ class BanditPage(NamedTuple):
 
 
 def _parse_bandits(data: object) -> BanditPage:
-    return BanditPage([field(each, "name", str) for each in field(data, "bandits", list)], _parse_text_or_null(data, "next"))
+    after = field(data, "next", object)
+    if not isinstance(after, (str, NoneType)):
+        raise TypeError(after)
+    return BanditPage([field(each, "name", str) for each in field(data, "bandits", list)], after)
 
 
 def _parse_explanation(data: object) -> Explanation:
@@ -320,13 +316,15 @@ class BanditMethods(Generic[S]):
         """
         wanted = 1 if count is None else count
         own_key = _keys.new()
-        body = {
-            "count": wanted,
-            "arms": _to_list("arms", arms),
-            "without": _to_list("without", without),
-            "idempotency_key": own_key if key is None else key,
-            "dry_run": dry_run,
-        }
+        body: dict[str, object] = {"idempotency_key": own_key if key is None else key}
+        if count is not None:
+            body["count"] = count
+        if arms is not None:
+            body["arms"] = _to_list("arms", arms)
+        if without is not None:
+            body["without"] = _to_list("without", without)
+        if dry_run:
+            body["dry_run"] = dry_run
         cleanup = partial(self._cancel_key, own_key) if key is None and not dry_run else None
         return self._post("decisions", partial(_parse_decisions, wanted), body, cleanup)
 

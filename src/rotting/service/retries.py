@@ -123,7 +123,16 @@ def field(data: object, name: str, kind: type[T]) -> T:
     return value
 
 
-_decode = json.JSONDecoder().decode  # `json.loads` would first guess the encoding
+_read_value = json.JSONDecoder().raw_decode
+
+
+def _decode(content: bytes) -> object:
+    """Return what `json.loads` returns; it takes longer, because it guesses the encoding and looks for white space."""
+    text = content.decode().strip(" \t\r\n")
+    value, end = _read_value(text)
+    if end < len(text):
+        raise ValueError(text[end:])
+    return value
 
 
 def _unreadable(response: ClientResponse) -> ServiceError:
@@ -173,7 +182,7 @@ def _result(call: Call[T], response: ClientResponse, is_retry: bool) -> T | Call
             error = error.replace(field=by_caller + error.field.removeprefix(in_body))
         raise error
     try:
-        return call.parse(_decode(response.content.decode()))
+        return call.parse(_decode(response.content))
     except (ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
         raise _unreadable(response) from None
 
