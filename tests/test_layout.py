@@ -52,6 +52,7 @@ TESTED_WITH = {
     "service/decision_handlers.py": "service/test_application.py",
     "service/decoding.py": "service/test_application.py",
     "service/event_stream.py": "service/test_broadcast.py",
+    "service/idempotency.py": "service/test_application.py",
     "service/messages.py": "service/test_application.py",
     "service/read_handlers.py": "service/test_application.py",
     "service/transport.py": "service/test_application.py",

@@ -320,7 +320,7 @@ def test_notes_are_held_in_memory_only_until_they_are_written(tmp_path: Path, mo
     hosted = host.adopt(host.load("songs"))
     assert hosted.bandit.rounds == 100
     assert not hosted.has_no_note("key:100")  # it is not known yet
-    host.learn_notes(hosted)
+    hosted.learn_notes(host.note_names("songs"))
     assert hosted.has_no_note("key:none")
     assert not any(hosted.has_no_note(f"key:{number}") for number in range(100))
     assert host.note("songs", "key:99") is not None

@@ -87,12 +87,12 @@ class Bandits:
 
     async def _load(self, name: str) -> Hosted:
         hosted = self.host.adopt(await self._loaders.run(lambda: self.host.load(name)))
-        self._start(self._saver.run(lambda: self._learn_notes(hosted)))
+        self._start(self._learn_notes(hosted))
         return hosted
 
-    def _learn_notes(self, hosted: Hosted) -> None:
+    async def _learn_notes(self, hosted: Hosted) -> None:
         try:
-            self.host.learn_notes(hosted)
+            hosted.learn_notes(await self._saver.run(lambda: self.host.note_names(hosted.name)))
         except StoreError as error:  # without them, every key is looked up in the store
             _log.warning("the idempotency keys of bandit %s were not loaded: %s", hosted.name, error)
 

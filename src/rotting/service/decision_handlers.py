@@ -1,9 +1,9 @@
 """Handlers of the routes that make decisions and that report, cancel or expire them."""
 
 import functools
-import json
 import math
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from rotting.errors import InvalidValueError
 from rotting.live.decisions import Decision, Outcome
@@ -11,12 +11,13 @@ from rotting.policy import range_error
 from rotting.service import messages as m
 from rotting.service import overview
 from rotting.service.bandits import Bandits
+from rotting.service.idempotency import IdempotencyKey, note_name, noted_decisions
 from rotting.service.metrics import Metrics
-from rotting.service.problem_documents import broken_rule
 from rotting.service.requests import Request, Response
 from rotting.store.hosted import Hosted
-from rotting.store.protocol import Payload
-from rotting.store.records import digest
+
+if TYPE_CHECKING:
+    from rotting.store.protocol import Payload
 
 _MANY_NAMED = 200  # checking a request that names more arms takes long enough for a worker thread
 _MANY_DECISIONS = 20  # making or expiring more decisions does, too
@@ -38,17 +39,15 @@ class DecisionHandlers:
             _check_arms(hosted, wanted)
         if wanted.dry_run:
             return await self._preview(hosted, wanted)
-        key = wanted.idempotency_key
         heavy = wanted.count > _MANY_DECISIONS or named > _MANY_NAMED
         made: list[Decision] = []  # stays empty if the key was used before
         work = functools.partial(_decide, hosted, wanted, made)
-        before = None
-        note = None
-        if key is not None:
-            body = await self._bandits.in_thread(lambda: _request_digest(wanted)) if heavy else _request_digest(wanted)
-            before = functools.partial(self._decided_before, hosted, key, body)
-            note = functools.partial(_note_of_key, key, body)
-        content = await self._bandits.change(hosted, work, heavy=heavy, before=before, note=note)
+        if wanted.idempotency_key is None:
+            content = await self._bandits.change(hosted, work, heavy=heavy)
+        else:
+            make_key = functools.partial(IdempotencyKey, self._host, hosted, wanted.idempotency_key, wanted)
+            key = await self._bandits.in_thread(make_key) if heavy else make_key()
+            content = await self._bandits.change(hosted, work, heavy=heavy, before=key.first_response, note=key.note)
         if made:
             hosted.latest = made[-1]
             self._metrics.decided(hosted.name, made[0].round, wanted.count)
@@ -62,18 +61,6 @@ class DecisionHandlers:
             return encode_decisions(decisions)
 
         return Response(await self._bandits.in_thread(preview))
-
-    def _decided_before(self, hosted: Hosted, key: str, body: str) -> bytes | None:
-        """Return the response to the first request with an idempotency key, or None if the key is new."""
-        note = self._host.note(hosted.name, f"key:{key}")
-        if note is None:
-            return None
-        shown = m.encode(key).decode()
-        if note.get("cancelled"):
-            raise broken_rule("key-cancelled", "idempotency_key", "not be cancelled", key, got=shown)
-        if note["body"] != body:
-            raise broken_rule("key-reused", "idempotency_key", "be new for another request", key, got=shown)
-        return m.encode({"decisions": _noted_decisions(note)})
 
     async def reward(self, request: Request) -> Response:
         """Apply the rewards of decisions."""
@@ -101,12 +88,12 @@ class DecisionHandlers:
         notes: dict[str, Payload] = {}
 
         def find() -> None:
-            notes.update((key, self._host.note(hosted.name, f"key:{key}") or {}) for key in keys)
+            notes.update((key, self._host.note(hosted.name, note_name(key)) or {}) for key in keys)
 
         def cancel() -> list[Outcome]:
             outcomes: list[Outcome] = []
             for key in keys:
-                found = [hosted.bandit.cancel(each["id"]) for each in _noted_decisions(notes[key])]
+                found = [hosted.bandit.cancel(each["id"]) for each in noted_decisions(notes[key])]
                 outcomes.append("applied" if not found or "applied" in found else found[0])
             return outcomes
 
@@ -114,7 +101,7 @@ class DecisionHandlers:
         self._host.check_current(hosted)
         for key in keys:
             if not notes[key].get("cancelled"):
-                self._host.add_note(hosted, f"key:{key}", cancelled=True)
+                self._host.add_note(hosted, note_name(key), cancelled=True)
         return _results(keys, outcomes)
 
     async def expire(self, request: Request) -> Response:
@@ -155,29 +142,6 @@ def encode_decisions(decisions: Iterable[Decision]) -> bytes:
         for key, arm, number, propensity, reason in decisions
     ]
     return m.encode(m.DecisionsResponse(made))
-
-
-def _note_of_key(key: str, body: str, content: bytes) -> dict[str, str]:
-    """Return the note that stores the first response to an idempotency key in the log."""
-    return {"note": f"key:{key}", "body": body, "answer": content.decode()}
-
-
-def _noted_decisions(note: Payload) -> list[Payload]:
-    """Return the decisions in the note of an idempotency key; older versions stored them without a response around them."""
-    found: list[Payload] = json.loads(note["answer"])["decisions"] if "answer" in note else note.get("decisions", [])
-    return found
-
-
-@functools.lru_cache(1_000)
-def _count_digest(count: int) -> str:
-    return digest(json.dumps([count, None, None])).hex()
-
-
-def _request_digest(wanted: m.DecisionRequest) -> str:
-    """Return a digest of a request: the same key must come with the same request."""
-    if wanted.arms is None and wanted.without is None:
-        return _count_digest(wanted.count)
-    return digest(json.dumps([wanted.count, wanted.arms, wanted.without])).hex()
 
 
 def _check_arms(hosted: Hosted, wanted: m.DecisionRequest) -> None:

@@ -16,14 +16,15 @@ from rotting.service.routes import Route
 class BodyDecoder:
     """Reads the bodies of requests, of at most `max_body` bytes each, and decodes large ones with `in_thread`.
 
-    All bodies that are being read or decoded share the memory.
+    All large bodies that are being read or decoded share the memory.
     """
 
     def __init__(
         self, max_body: int, memory: ByteBudget, in_thread: Callable[[Callable[[], object]], Awaitable[object]]
     ) -> None:
-        self._max_body, self._memory, self._in_thread = max_body, memory, in_thread
+        self._memory, self._in_thread = memory, in_thread
         self._decoders = routes.decoders()
+        self._limits = {route.operation: min(route.max_body, max_body) for route in routes.ROUTES}
 
     async def read(self, request: Request, route: Route) -> object:
         """Return the decoded body."""
@@ -32,15 +33,12 @@ class BodyDecoder:
         kind = request.headers.get(b"content-type", b"")
         if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
             raise broken_rule("unsupported-media-type", "Content-Type", "be application/json", kind.decode("latin-1"))
-        limit = min(route.max_body, self._max_body)
-        request.check_body_length(limit)
-        body = b""
-        try:
-            body = await request.read_body(limit, self._memory)
-            decoder = self._decoders[route.operation]
-            if len(body) > LARGE_BODY:
-                return await self._in_thread(lambda: _decode(decoder, body))
+        body = await request.read_body(self._limits[route.operation], self._memory)
+        decoder = self._decoders[route.operation]
+        if len(body) <= LARGE_BODY:
             return _decode(decoder, body)
+        try:
+            return await self._in_thread(lambda: _decode(decoder, body))
         finally:
             self._memory.give_back(len(body))
 

@@ -18,7 +18,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 LARGE_BODY = 65_536
-"""Bytes above which a response counts towards its `ByteBudget`, and a request is decoded in a worker thread."""
+"""Bytes above which a body counts towards its `ByteBudget`, and that of a request is decoded in a worker thread."""
 _PIECE = 65_536  # bytes of a response that are sent at once, which limits the buffer for a slow client
 _COMMON = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 _NOT_REPEATED = frozenset({b"authorization", b"content-length", b"content-type", b"host", b"if-match", b"origin"})
@@ -78,7 +78,15 @@ class Request:
             if sent[name] > 1:
                 raise broken_rule("bad-request", name.decode(), "be sent once", sent[name], got=f"it {sent[name]} times")
 
-    def check_body_length(self, limit: int) -> None:
+    async def read_body(self, limit: int, memory: "ByteBudget") -> bytes:
+        """Read a body of at most `limit` bytes. Those of a large body stay reserved in `memory`; the caller releases them."""
+        self._check_body_length(limit)
+        part = self._read_part(await self._receive())
+        if self.body_read and len(part) <= LARGE_BODY and len(part) <= limit:
+            return part  # like most bodies, it came in one piece
+        return await self._read_parts(part, limit, memory)
+
+    def _check_body_length(self, limit: int) -> None:
         """Refuse a body whose declared length is above the limit."""
         length = self.headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 18:
@@ -86,26 +94,29 @@ class Request:
         if int(length) > limit:
             raise broken_rule("too-large", "body", f"be at most {limit} bytes", int(length))
 
-    async def read_body(self, limit: int, memory: "ByteBudget") -> bytes:
-        """Read a body of at most `limit` bytes. They are reserved in `memory`; the caller releases them."""
+    async def _read_parts(self, first: bytes, limit: int, memory: "ByteBudget") -> bytes:
+        """Read the body after its first part, and return it as a whole."""
         parts: list[bytes] = []
-        size = 0
+        size, part = 0, first
         try:
-            while not self.body_read and size <= limit:
-                part = await self._read_part()
+            while True:
                 memory.take(len(part))
                 size += len(part)
                 parts.append(part)
+                if self.body_read or size > limit:
+                    break
+                part = self._read_part(await self._receive())
         except BaseException:
             memory.give_back(size)
             raise
-        if size > limit:
+        if size > limit or size <= LARGE_BODY:
             memory.give_back(size)
+        if size > limit:
             raise broken_rule("too-large", "body", f"be at most {limit} bytes", got="more")
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return b"".join(parts)
 
-    async def _read_part(self) -> bytes:
-        message = await self._receive()
+    def _read_part(self, message: Message) -> bytes:
+        """Return the part of the body in a message."""
         if message["type"] == "http.disconnect":
             raise ClientGoneError
         self.body_read = not message.get("more_body", False)

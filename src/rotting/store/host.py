@@ -50,7 +50,7 @@ _IDLE_SECONDS = 5.0  # a bandit that was used more recently is not unloaded: a r
 class Host:
     """The bandits of a store, of which this process is the writer.
 
-    All methods but `load`, `learn_notes`, `make`, `read`, `reader`, `write`, `save_snapshot`, `check_file` and `recover` must
+    All methods but `load`, `note_names`, `make`, `read`, `reader`, `write`, `save_snapshot`, `check_file` and `recover` must
     be called from one thread. `note` and `is_archived` only read, and may be called from any thread, too.
 
     Args:
@@ -259,10 +259,10 @@ class Host:
         with self.reader() as reader:
             return reader.encoded_events(name, after, limit, max_bytes, checked=True)
 
-    def learn_notes(self, hosted: Hosted) -> None:
-        """Read the names of all notes of a bandit that was loaded. From then on, most new names need no look-up."""
+    def note_names(self, name: str) -> NameFilter:
+        """Return the names of all notes of a bandit that are written, for `Hosted.learn_notes`."""
         with self.reader() as reader:
-            hosted.old_notes = NameFilter(reader.note_names(hosted.name))
+            return NameFilter(reader.note_names(name))
 
     # --- Writing ----------------------------------------------------------------------------------------------------------
 

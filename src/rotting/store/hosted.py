@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rotting.live.decisions import Decision
 
 _log = logging.getLogger("rotting.service")
-_NO_NOTES = NameFilter()
 _FEW_EVENTS = 100  # replaying fewer takes less time than saving and reading a snapshot
 
 
@@ -86,9 +85,8 @@ class Hosted:
         """The latest decision since the bandit was loaded."""
         self.unwritten_notes: dict[str, Payload] = {}
         """The notes that the store does not have yet, by name."""
-        self._new_notes = NameFilter()  # the names of the notes that were added since the bandit was loaded
-        self.old_notes = None if description is None else _NO_NOTES
-        """The names of the older notes; None until they are read."""
+        self._note_names = NameFilter()
+        self._knows_all_notes = description is not None  # a bandit that was loaded may have older ones
 
     def _log_warning(self, message: str) -> None:
         _log.warning("bandit %s: %s", self.name, message)
@@ -119,7 +117,7 @@ class Hosted:
     def remember_note(self, note: Payload) -> None:
         """Keep a note in memory until it is written, so that it can be looked up."""
         self.unwritten_notes[note["note"]] = note
-        self._new_notes.add(note["note"])
+        self._note_names.add(note["note"])
 
     def forget_note(self, written: Payload) -> None:
         """Forget the note in a payload that was written, unless another note has replaced it since."""
@@ -128,9 +126,14 @@ class Hosted:
         if kept is not None and kept.get("cancelled") == written.get("cancelled"):
             del self.unwritten_notes[name]
 
+    def learn_notes(self, written: NameFilter) -> None:
+        """Learn the names of all notes that are written (`Host.note_names`). From then on, most new names need no look-up."""
+        self._note_names.include(written)
+        self._knows_all_notes = True
+
     def has_no_note(self, note: str) -> bool:
         """Return whether there is certainly no note of this name; False if the store must be asked."""
-        return self.old_notes is not None and not (self._new_notes.may_have(note) or self.old_notes.may_have(note))
+        return self._knows_all_notes and not self._note_names.may_have(note)
 
     @property
     def oldest_round(self) -> int | None:

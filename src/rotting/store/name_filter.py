@@ -29,7 +29,7 @@ class NameFilter:
     __slots__ = ("_free", "_parts")
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._parts: list[array[int]] = []  # the newest, which is the largest, comes first
+        self._parts: list[array[int]] = []  # the first one takes new names
         self._free = 0  # the number of names that it still has room for
         for name in names:
             self.add(name)
@@ -41,20 +41,21 @@ class NameFilter:
             self._parts.insert(0, array("Q", [0]) * size)
             self._free = _NAMES_PER_WORD * size
         self._free -= 1
-        place, bits = _place_and_bits(name)
+        code = hash(name)
         words = self._parts[0]
-        words[place % len(words)] |= bits
+        words[(code >> 24) % len(words)] |= _PAIRS[code & 4095] | _PAIRS[code >> 12 & 4095]
+
+    def include(self, other: "NameFilter") -> None:
+        """Add all names of another filter, which must not be used any more."""
+        if not self._parts:
+            self._free = other._free  # noqa: SLF001 - of this class
+        self._parts += other._parts  # noqa: SLF001
 
     def may_have(self, name: str) -> bool:
         """Return False only if the name was never added."""
-        place, bits = _place_and_bits(name)
+        code = hash(name)  # 24 bits of it choose the bits, the others choose the word: not in a function, which takes longer
+        place, bits = code >> 24, _PAIRS[code & 4095] | _PAIRS[code >> 12 & 4095]
         for words in self._parts:  # noqa: SIM110 - `any` takes twice as long
             if words[place % len(words)] & bits == bits:
                 return True
         return False
-
-
-def _place_and_bits(name: str) -> tuple[int, int]:
-    """Return a number that chooses the word of a name in each part, and the bits that the name sets there."""
-    code = hash(name)  # 12 bits of it choose each pair of bits
-    return code >> 24, _PAIRS[code & 4095] | _PAIRS[code >> 12 & 4095]
