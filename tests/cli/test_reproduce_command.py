@@ -99,6 +99,7 @@ def test_control_c_says_what_is_kept_and_the_same_command_goes_on() -> None:
         match = re.fullmatch(r"rotting: interrupted: ([\d,]+) of [\d,]+ games are kept in '(.+)': run it again .*", end)
         assert match is not None, end
         assert match[2] == str(folder)
+        assert not list(folder.rglob("*.claim"))
         found = [ChunkStore(folder).read(path.stem) for path in folder.rglob("*.chunk")]
         assert int(match[1].replace(",", "")) == sum(len(chunk.regret) for chunk in found if chunk is not None) > 0
     assert not Path("reproduced").exists()

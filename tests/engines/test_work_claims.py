@@ -1,6 +1,7 @@
 """WorkClaims: one process at a time, taken over from the dead, renewed by the living."""
 
 import ctypes
+import itertools
 import os
 import socket
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -127,6 +129,49 @@ def test_claims_are_given_back_when_control_c_interrupts_the_start_of_the_thread
     assert path.exists()
     mine.close()
     assert not path.exists()
+
+
+@pytest.mark.parametrize("stale", [False, True])
+def test_control_c_leaves_no_claim_behind(tmp_path: Path, stale: bool) -> None:
+    """In any line."""
+    path = tmp_path / "work.claim"
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    old = f"{socket.gethostname()} {dead.pid}"
+    for lines in itertools.count():
+        if stale:
+            path.write_text(old)
+        if not is_interrupted(WorkClaims(), path, lines):
+            break
+        assert not path.exists() or path.read_text() == old, lines
+    assert lines >= 20
+
+
+def is_interrupted(mine: WorkClaims, path: Path, lines: int) -> bool:
+    """Take and drop a claim, and close; return whether Ctrl-C interrupted that after so many lines."""
+    seen: set[tuple[FrameType, int]] = set()
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code.co_filename != claims.__file__:
+            return None
+        here = frame, frame.f_lineno
+        if event == "line" and here not in seen:  # `with` comes twice: raised before its end, an exception would skip the end
+            seen.add(here)
+            if len(seen) > lines:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        mine.take(path)
+        mine.drop(path)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+        mine.close()
+    return False
 
 
 def test_a_claim_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,22 +52,19 @@ class WorkClaims:
         """Claim a piece of work by the path of its claim; return False if another process is working on it."""
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-        for attempt in range(2):
-            try:
-                _create(path, f"{socket.gethostname()} {os.getpid()}".encode())
-            except FileExistsError:
-                if attempt == 1 or not self._is_stale(path):
-                    return False
-                moved = partial_path(path)
-                with suppress(OSError):  # another process was faster
-                    path.rename(moved)
-                    moved.unlink()
-                continue
-            except OSError:  # the folder cannot be written, or the disk is full: work without a claim
-                return True
-            break
         with self._lock:
-            self._mine.add(path)
+            if path in self._mine:
+                return False
+            self._mine.add(path)  # before there is a file: whenever Ctrl-C interrupts this, `drop_all` removes the file
+        try:
+            is_taken = self._create(path)
+        except OSError:  # the folder cannot be written, or the disk is full: work without a claim
+            self._forget(path)
+            return True
+        if not is_taken:
+            self._forget(path)
+            return False
+        with self._lock:
             if self._renewing is None and not self._stop.is_set():
                 parts = self._stop, self._lock, self._mine
                 self._renewing = threading.Thread(target=_renew, args=parts, name="rotting-claims", daemon=True)
@@ -75,6 +72,23 @@ class WorkClaims:
         if self._stop.is_set():  # no thread would renew it
             self.drop(path)
         return True
+
+    def _create(self, path: Path) -> bool:
+        """Create the file of a claim, in place of a stale one; return False if another process has a claim."""
+        content = f"{socket.gethostname()} {os.getpid()}".encode()
+        with suppress(FileExistsError):
+            _write_new(path, content)
+            return True
+        if not self._is_stale(path):
+            return False
+        moved = partial_path(path)
+        with suppress(OSError):  # another process was faster
+            path.rename(moved)
+            moved.unlink()
+        with suppress(FileExistsError):
+            _write_new(path, content)
+            return True
+        return False
 
     def _is_stale(self, path: Path) -> bool:
         try:
@@ -96,9 +110,13 @@ class WorkClaims:
         with self._lock:
             if path not in self._mine:
                 return
-            self._mine.discard(path)
         with suppress(OSError):
             path.unlink()
+        self._forget(path)
+
+    def _forget(self, path: Path) -> None:
+        with self._lock:
+            self._mine.discard(path)
 
     def drop_all(self) -> None:
         """Release all claims."""
@@ -118,12 +136,13 @@ class WorkClaims:
         self.drop_all()
 
 
-def _create(path: Path, content: bytes) -> None:
+def _write_new(path: Path, content: bytes) -> None:
     """Create a file with its content, or no file: others would wait for an empty claim, which names no process."""
-    file = path.open("xb", buffering=0)
     try:
-        with file:
+        with path.open("xb", buffering=0) as file:
             file.write(content)
+    except FileExistsError:
+        raise
     except OSError:
         with suppress(OSError):
             path.unlink()
