@@ -21,7 +21,7 @@ from rotting.live.saved_state import StateParts
 from rotting.store.descriptions import is_made_with
 from rotting.store.host import Host
 from rotting.store.hosted import Hosted
-from rotting.store.protocol import StoredEvent
+from rotting.store.protocol import DURABILITIES, Durability, StoredEvent
 from rotting.store.sqlite import SQLiteStore
 from tests.helpers.stores import KINDS, checked, newest_snapshot, place
 
@@ -324,6 +324,26 @@ def test_notes_are_held_in_memory_only_until_they_are_written(tmp_path: Path, mo
     assert hosted.has_no_note("key:none")
     assert not any(hosted.has_no_note(f"key:{number}") for number in range(100))
     assert host.note("songs", "key:99") is not None
+    host.close()
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+def test_what_is_written_can_be_read(tmp_path: Path, durability: Durability, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rotting.store.host._IDLE_SECONDS", 0.0)
+    host = Host(tmp_path / "songs.rot", durability)
+    hosted = made(host)
+    write(host)
+    play(host, hosted, 3)
+    hosted.bandit.decide()
+    host.collect(hosted, {"note": "key:a", "body": "x", "answer": "y"})
+    write(host)
+    found = host.note("songs", "key:a")
+    assert found is not None
+    assert found["answer"] == "y"
+    assert len(host.read("songs", 0, 100, 1 << 20).rows) == 7
+    host.unload(hosted)
+    assert host.find("songs") is None
+    assert host.load("songs").bandit.rounds == 4
     host.close()
 
 

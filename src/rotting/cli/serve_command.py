@@ -69,7 +69,9 @@ def add(commands: Commands) -> None:
     serve.add_argument("--port", default="8000", help="port to listen on; default: 8000; 0: any free port")
     serve.add_argument("--token-file", metavar="F", help="tokens of the clients; required unless --host is a loopback address")
     serve.add_argument(
-        "--durability", default="disk", help="where a change is stored before the response: disk (default), os or memory"
+        "--durability",
+        default="disk",
+        help="where a change is stored before the response: disk (default) or os; memory is the same as os",
     )
     serve.add_argument(
         "--max-loaded",

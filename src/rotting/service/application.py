@@ -75,7 +75,7 @@ class Application:
 
     Args:
         path: the store.
-        durability: where a change is stored before the response is sent, as for `rotting.open`.
+        durability: where a change is stored before the response is sent, as for `rotting.open`; "memory" is the same as "os".
         create: create the store if it is missing.
         token_file: the tokens of the clients; without it, every client that can connect may do everything.
         max_loaded: the number of bandits in memory beyond which those that were not used for a while are unloaded.

@@ -55,7 +55,7 @@ class Host:
 
     Args:
         path: the file.
-        durability: what is safe when a batch is written, as for `rotting.open`.
+        durability: what is safe when a batch is written, as for `rotting.open`; "memory" is the same as "os" here.
         create: create the file if it does not exist; it is never created later.
         max_loaded: the number of bandits in memory beyond which idle ones are unloaded (`find_idle`, `unload`).
         compile: when the policies are compiled, as for `Bandit`.
@@ -82,11 +82,13 @@ class Host:
         max_loaded: int = MAX_LOADED,
         compile: CompileMode = "auto",
     ) -> None:
-        self._path, self._durability, self.compile = path, durability, compile
+        self._path, self.compile = path, compile
+        # A store with "memory" holds events back, and the readers, which have their own connections, would not see them.
+        self._durability: Durability = "os" if durability == "memory" else durability
         self._max_loaded = positive_int("max_loaded", max_loaded)
         self.is_new = create and not os.path.lexists(path)
         """Whether the store was created just now."""
-        self._store = SQLiteStore(path, durability=durability, create=create)
+        self._store = SQLiteStore(path, durability=self._durability, create=create)
         self._file = OpenFile(resolve(path))
         try:
             self._file.attach()  # so that no other file can get its inode
