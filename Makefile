@@ -128,7 +128,7 @@ mutants: $(READY)  ## Change the code in small places: does a test notice? Repor
 
 stress: $(READY)  ## The long forms of tests: 10,000 steps against a slow model, 200 kills, every byte, hostile clients (two hours)
 	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_state_machine.py tests/engines/test_chunk_store.py tests/docs
-	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/parts tests/policies tests/simulation tests/live/test_checks.py tests/live/test_growth.py tests/engines/test_extensions.py tests/engines/test_dask.py
+	ROTTING_STRESS=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/parts tests/policies tests/simulation tests/live/test_checks.py tests/live/test_growth.py tests/engines/test_extensions.py tests/engines/test_dask.py tests/engines/test_tiers.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/live/test_decisions.py tests/live/test_learner.py tests/live/test_pending_decisions.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/store/test_crashes.py tests/store/test_durable.py
 	ROTTING_STRESS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n 0 -o timeout=0 tests/service/test_server.py tests/service/test_fuzz.py
