@@ -87,7 +87,7 @@ def _clients(port: int, rounds: int, repeats: int) -> dict[str, list[float]]:
 
 
 def _loaded(server: int, port: int, seconds: float, turns: int) -> tuple[list[dict[str, float]], ...]:
-    """Return what the clients saw, without and with idempotency keys, which take turns; `server` is a process id."""
+    """Return what the clients saw in each turn, without and with idempotency keys; `server` is a process id."""
     client = http.client.HTTPConnection("127.0.0.1", port)
 
     def call(method: str, path: str, body: object) -> Any:

@@ -90,5 +90,7 @@ def test_a_request_names_arms_and_rewards_as_bandit_does() -> None:
     assert json.loads(decide.content or b"") == sent
     preview = call_of(lambda bandit: bandit.decide(key="k", dry_run=True)).request
     assert json.loads(preview.content or b"") == {"idempotency_key": "k", "dry_run": True}
+    wrong = call_of(lambda bandit: bandit.decide(key="k", dry_run=0)).request  # type: ignore[call-overload]
+    assert json.loads(wrong.content or b"") == {"idempotency_key": "k", "dry_run": 0}  # which the service refuses
     reward = call_of(lambda bandit: bandit.reward("id", 0.5)).request
     assert json.loads(reward.content or b"") == [{"id": "id", "reward": 0.5}]

@@ -38,7 +38,7 @@ from rotting.store.protocol import Durability
 _log = logging.getLogger("rotting.service")
 _TICK = 0.5  # seconds between two checks of deadlines, the token file and the access log
 _STALLED = 5.0  # seconds after which a batch that is still being written makes the service not ready
-_MEMORY = 256 << 20  # bytes of request bodies, and as many of large responses, at the same time
+_MEMORY = 256 << 20  # bytes of large request bodies, and as many of large responses, at the same time
 
 Handler = Callable[[Request], Awaitable[Response]]
 

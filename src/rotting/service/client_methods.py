@@ -316,15 +316,16 @@ class BanditMethods(Generic[S]):
         """
         wanted = 1 if count is None else count
         own_key = _keys.new()
-        body: dict[str, object] = {"idempotency_key": own_key if key is None else key}
+        body: dict[str, object] = {}
         if count is not None:
             body["count"] = count
         if arms is not None:
             body["arms"] = _to_list("arms", arms)
         if without is not None:
             body["without"] = _to_list("without", without)
-        if dry_run:
+        if dry_run is not False:
             body["dry_run"] = dry_run
+        body["idempotency_key"] = own_key if key is None else key  # last: errors show the beginning
         cleanup = partial(self._cancel_key, own_key) if key is None and not dry_run else None
         return self._post("decisions", partial(_parse_decisions, wanted), body, cleanup)
 

@@ -16,7 +16,8 @@ from rotting.service.routes import Route
 class BodyDecoder:
     """Reads the bodies of requests, of at most `max_body` bytes each, and decodes large ones with `in_thread`.
 
-    All large bodies that are being read or decoded share the memory.
+    Large bodies share the memory while they are read or decoded, and so do small ones that come in several parts while they are
+    read.
     """
 
     def __init__(

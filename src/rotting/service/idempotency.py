@@ -1,6 +1,7 @@
 """Idempotency keys: a request that is repeated with its key gets the decisions of the first one.
 
-The first response to a key is stored in the event of its last decision, as a note with the name of the key.
+The first response to a key is stored in the event of its last decision, as a note. Cancelling a key adds a newer note of the
+same name.
 """
 
 import functools
@@ -17,12 +18,12 @@ from rotting.store.records import digest
 class IdempotencyKey:
     """The idempotency key of a request for decisions."""
 
-    __slots__ = ("_body", "_host", "_hosted", "_key", "_note_name")
+    __slots__ = ("_digest", "_host", "_hosted", "_key", "_note_name")
 
     def __init__(self, host: Host, hosted: Hosted, key: str, wanted: m.DecisionRequest) -> None:
         self._host, self._hosted, self._key = host, hosted, key
         self._note_name = note_name(key)
-        self._body = _request_digest(wanted)
+        self._digest = _request_digest(wanted)
 
     def first_response(self) -> bytes | None:
         """Return the response to the first request with this key, or None if the key is new."""
@@ -32,13 +33,13 @@ class IdempotencyKey:
         shown = m.encode(self._key).decode()
         if note.get("cancelled"):
             raise broken_rule("key-cancelled", "idempotency_key", "not be cancelled", self._key, got=shown)
-        if note["body"] != self._body:
+        if note["body"] != self._digest:
             raise broken_rule("key-reused", "idempotency_key", "be new for another request", self._key, got=shown)
         return m.encode({"decisions": noted_decisions(note)})
 
     def note(self, response: bytes) -> Payload:
         """Return the note that stores the first response to the key in the log."""
-        return {"note": self._note_name, "body": self._body, "answer": response.decode()}
+        return {"note": self._note_name, "body": self._digest, "answer": response.decode()}
 
 
 def note_name(key: str) -> str:

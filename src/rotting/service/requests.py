@@ -18,7 +18,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 LARGE_BODY = 65_536
-"""Bytes above which a body counts towards its `ByteBudget`, and that of a request is decoded in a worker thread."""
+"""Bytes above which a body counts towards its `ByteBudget`; a request body above it is decoded in a worker thread."""
 _PIECE = 65_536  # bytes of a response that are sent at once, which limits the buffer for a slow client
 _COMMON = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 _NOT_REPEATED = frozenset({b"authorization", b"content-length", b"content-type", b"host", b"if-match", b"origin"})
@@ -79,7 +79,10 @@ class Request:
                 raise broken_rule("bad-request", name.decode(), "be sent once", sent[name], got=f"it {sent[name]} times")
 
     async def read_body(self, limit: int, memory: "ByteBudget") -> bytes:
-        """Read a body of at most `limit` bytes. Those of a large body stay reserved in `memory`; the caller releases them."""
+        """Read a body of at most `limit` bytes.
+
+        If it has more than `LARGE_BODY` bytes, they stay reserved in `memory`, and the caller releases them.
+        """
         self._check_body_length(limit)
         part = self._read_part(await self._receive())
         if self.body_read and len(part) <= LARGE_BODY and len(part) <= limit:
@@ -128,7 +131,8 @@ class Request:
         length = self.headers.get(b"content-length", b"")
         if self.body_read or not self.has_body:
             return True
-        if self.timed_out or not length.isdigit() or int(length) > _DRAIN or b"expect" in self.headers:
+        is_short = length.isdigit() and len(length) <= 18 and int(length) <= _DRAIN
+        if self.timed_out or not is_short or b"expect" in self.headers:
             return False
         with suppress(TimeoutError):
             async with asyncio.timeout(_DRAIN_SECONDS):

@@ -127,7 +127,7 @@ _read_value = json.JSONDecoder().raw_decode
 
 
 def _decode(content: bytes) -> object:
-    """Return what `json.loads` returns; it takes longer, because it guesses the encoding and looks for white space."""
+    """Decode UTF-8 JSON as `json.loads` does, in less time: that guesses the encoding, and searches for white space."""
     text = content.decode().strip(" \t\r\n")
     value, end = _read_value(text)
     if end < len(text):

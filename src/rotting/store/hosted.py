@@ -85,7 +85,7 @@ class Hosted:
         """The latest decision since the bandit was loaded."""
         self.unwritten_notes: dict[str, Payload] = {}
         """The notes that the store does not have yet, by name."""
-        self._note_names = NameFilter()
+        self._note_names = NameFilter()  # of the notes since the bandit was loaded, and of all older ones after `learn_notes`
         self._knows_all_notes = description is not None  # a bandit that was loaded may have older ones
 
     def _log_warning(self, message: str) -> None:

@@ -41,19 +41,20 @@ class NameFilter:
             self._parts.insert(0, array("Q", [0]) * size)
             self._free = _NAMES_PER_WORD * size
         self._free -= 1
-        code = hash(name)
+        code = hash(name)  # 24 bits choose the bits, the others the word; again in `may_have`, since a call would take longer
         words = self._parts[0]
         words[(code >> 24) % len(words)] |= _PAIRS[code & 4095] | _PAIRS[code >> 12 & 4095]
 
     def include(self, other: "NameFilter") -> None:
         """Add all names of another filter, which must not be used any more."""
-        if not self._parts:
-            self._free = other._free  # noqa: SLF001 - of this class
-        self._parts += other._parts  # noqa: SLF001
+        if other._free > self._free:  # noqa: SLF001 - of this class
+            self._parts, self._free = other._parts + self._parts, other._free  # noqa: SLF001
+        else:
+            self._parts += other._parts  # noqa: SLF001
 
     def may_have(self, name: str) -> bool:
         """Return False only if the name was never added."""
-        code = hash(name)  # 24 bits of it choose the bits, the others choose the word: not in a function, which takes longer
+        code = hash(name)
         place, bits = code >> 24, _PAIRS[code & 4095] | _PAIRS[code >> 12 & 4095]
         for words in self._parts:  # noqa: SIM110 - `any` takes twice as long
             if words[place % len(words)] & bits == bits:
