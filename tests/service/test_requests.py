@@ -91,12 +91,13 @@ def test_a_body_that_is_not_read_to_its_end_leaves_nothing_reserved(parts: list[
     assert is_free(memory, 1_000_000)
 
 
+@pytest.mark.parametrize("size", [requests.LARGE_BODY, requests.LARGE_BODY + 1])
 @pytest.mark.parametrize("end", ["]", "!"])
-def test_a_large_body_is_released_when_it_is_decoded(end: str) -> None:
+def test_the_memory_of_a_body_is_released_when_it_is_decoded(end: str, size: int) -> None:
     async def in_thread(work: Callable[[], object]) -> object:
         return work()
 
-    body = b'[{"id": "a", "reward": 1}' + b" " * PART + b" " * PART + end.encode()
+    body = b'[{"id": "a", "reward": 1}'.ljust(size - 1) + end.encode()
     memory = ByteBudget(1_000_000)
     route, _ = match("POST", "/v1/bandits/songs/rewards")
     with nullcontext() if end == "]" else pytest.raises(ProblemError, match="^body must be JSON"):
