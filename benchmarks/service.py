@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,11 @@ def measure(size: Size) -> list[Finding]:
                 server.send_signal(signal.SIGTERM)
         shares = _shares(Path(folder), 20 if size.repeats == 1 else 500)
     best, with_keys = (max(each, key=lambda load: float(load["rate"])) for each in found)
+    # The rates of the turns drift by a fifth on a shared machine, so each turn with keys is compared with the turn before it.
+    ratios = [keys["rate"] / plain["rate"] for plain, keys in zip(*found, strict=True)]
+    pairs = (
+        f"median of {len(ratios)} pairs of turns, {min(ratios):.3g} to {max(ratios):.3g}; {with_keys['rate']:,.0f} /s with keys"
+    )
     cost = best["server_us"]
     told = ", ".join(f"{name} {us:.3g} us" for name, us in shares.items())
     rest = max(0.0, cost - sum(shares.values()))
@@ -65,7 +71,7 @@ def measure(size: Size) -> list[Finding]:
         Finding(_RATE, best["rate"], "at least", 8_000, 15_000, "/s", light),
         Finding(_LATENCY, best["p99_ms"], "at most", 20, None, "ms", f"median {best['median_ms']:.3g} ms"),
         Finding(_COST, cost, "at most", 140, None, "us", f"{told}, HTTP and all else {rest:.3g} us"),
-        Finding(_KEYS, with_keys["rate"] / best["rate"], "at least", 0.8, None, "x", f"{with_keys['rate']:,.0f} /s with keys"),
+        Finding(_KEYS, statistics.median(ratios), "at least", 0.8, None, "x", pairs),
         *(Finding(_CLIENTS[kind], min(each), "at most", 150, None, "us", _spread(each)) for kind, each in clients.items()),
     ]
 
