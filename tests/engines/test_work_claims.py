@@ -132,8 +132,7 @@ def test_claims_are_given_back_when_control_c_interrupts_the_start_of_the_thread
 
 
 @pytest.mark.parametrize("stale", [False, True])
-def test_control_c_leaves_no_claim_behind(tmp_path: Path, stale: bool) -> None:
-    """In any line."""
+def test_control_c_in_any_line_leaves_no_claim_behind(tmp_path: Path, stale: bool) -> None:
     path = tmp_path / "work.claim"
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()

@@ -76,8 +76,7 @@ class WorkClaims:
     def _create(self, path: Path) -> bool:
         """Create the file of a claim, in place of a stale one; return False if another process has a claim."""
         content = f"{socket.gethostname()} {os.getpid()}".encode()
-        with suppress(FileExistsError):
-            _write_new(path, content)
+        if _write_new(path, content):
             return True
         if not self._is_stale(path):
             return False
@@ -85,10 +84,7 @@ class WorkClaims:
         with suppress(OSError):  # another process was faster
             path.rename(moved)
             moved.unlink()
-        with suppress(FileExistsError):
-            _write_new(path, content)
-            return True
-        return False
+        return _write_new(path, content)
 
     def _is_stale(self, path: Path) -> bool:
         try:
@@ -136,17 +132,21 @@ class WorkClaims:
         self.drop_all()
 
 
-def _write_new(path: Path, content: bytes) -> None:
-    """Create a file with its content, or no file: others would wait for an empty claim, which names no process."""
+def _write_new(path: Path, content: bytes) -> bool:
+    """Create a file with its content, and return False if there is one already.
+
+    If the content cannot be written, no file is left: others would wait for an empty claim, which names no process.
+    """
     try:
         with path.open("xb", buffering=0) as file:
             file.write(content)
     except FileExistsError:
-        raise
+        return False
     except OSError:
         with suppress(OSError):
             path.unlink()
         raise
+    return True
 
 
 def _renew(stop: threading.Event, lock: threading.Lock, mine: set[Path]) -> None:

@@ -92,7 +92,7 @@ class Request:
     def _check_body_length(self, limit: int) -> None:
         """Refuse a body whose declared length is above the limit."""
         length = self.headers.get(b"content-length", b"0")
-        if not length.isdigit() or len(length) > 18:
+        if not _is_whole_number(length):
             raise broken_rule("bad-request", "Content-Length", "be a whole number", length[:20])
         if int(length) > limit:
             raise broken_rule("too-large", "body", f"be at most {limit} bytes", int(length))
@@ -131,7 +131,7 @@ class Request:
         length = self.headers.get(b"content-length", b"")
         if self.body_read or not self.has_body:
             return True
-        is_short = length.isdigit() and len(length) <= 18 and int(length) <= _DRAIN
+        is_short = _is_whole_number(length) and int(length) <= _DRAIN
         if self.timed_out or not is_short or b"expect" in self.headers:
             return False
         with suppress(TimeoutError):
@@ -145,6 +145,11 @@ class Request:
         """Wait until the client closes the connection."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
+
+
+def _is_whole_number(text: bytes) -> bool:
+    """Return whether a header is a whole number of at most 18 digits: `int` refuses thousands of them."""
+    return text.isdigit() and len(text) <= 18
 
 
 def _route_path(scope: Scope) -> str:
