@@ -23,7 +23,7 @@ USER rotting
 VOLUME ["/data", "/var/cache/rotting"]
 EXPOSE 8000
 STOPSIGNAL SIGTERM
-# /readyz fails when the writer is stuck or the store is gone, not only when nothing answers.
+# /readyz fails when turns do not end or the store cannot be reached, not only when nothing answers.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["python", "-c", "import http.client as h; c = h.HTTPConnection('127.0.0.1', 8000, timeout=4); c.request('GET', '/readyz'); raise SystemExit(c.getresponse().status != 200)"]
 ENTRYPOINT ["rotting"]

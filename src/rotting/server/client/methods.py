@@ -1,0 +1,522 @@
+"""The methods of both clients: each makes a request from its arguments and reads the result from the response.
+
+A method is written once. It returns a `Call`, which a `Client` makes at once and an `AsyncClient` when it is awaited.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Coroutine, Hashable, Iterable
+from dataclasses import replace
+from functools import cached_property, partial, update_wrapper
+from operator import itemgetter
+from random import SystemRandom
+from types import MethodType, NoneType
+from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, TypeVar, cast, overload
+from urllib.parse import quote, urlencode
+
+from rotting.common.json_data import find_nonfinite
+from rotting.common.rules import positive_int
+from rotting.common.short_numbers import plural
+from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.live.arms import check_iterable
+from rotting.live.values import (
+    ArmExplanation,
+    Decision,
+    Duration,
+    Explanation,
+    Outcome,
+    check_number,
+    id_of,
+    new_id,
+    seconds_in,
+)
+from rotting.policy import Policy
+from rotting.server.client.retries import Call, ClientRequest, field
+
+Owner = TypeVar("Owner")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_MAX_EXPIRED = 10_000  # decisions that a service expires with one request, at most
+
+
+class LoggedEvent(NamedTuple):
+    """An event of the log of a bandit."""
+
+    number: int
+    """Its position in the log: 1, 2, 3, ... without gaps."""
+    time: float
+    """When it was written, in seconds since 1970."""
+    caller: str
+    """The name of the caller's token; "" without tokens."""
+    payload: dict[str, Any]
+
+
+class Blocking:
+    """The owner of methods that make their calls at once: its `_send` returns the result of a `Call`."""
+
+
+class Awaited:
+    """The owner of methods that are awaited: its `_send` is a coroutine function."""
+
+
+class method(Generic[Owner, P, T]):  # noqa: N801 - used as a decorator, like `property`
+    """Decorator of a method of both clients: the method returns a `Call`, and its owner sends it."""
+
+    def __init__(self, make_call: Callable[Concatenate[Owner, P], Call[T]]) -> None:
+        def send(owner: Any, *args: P.args, **kwargs: P.kwargs) -> object:
+            return owner._send(make_call(owner, *args, **kwargs))
+
+        self._make_call = make_call
+        self._send = update_wrapper(send, make_call)
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> Callable[Concatenate[Owner, P], Call[T]]: ...
+    @overload
+    def __get__(self, owner: Blocking, kind: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, owner: Awaited, kind: type) -> Callable[P, Coroutine[object, object, T]]: ...
+
+    def __get__(self, owner: object, kind: type) -> object:
+        if owner is None:
+            return self._make_call  # so that `help` shows its signature and docstring
+        return MethodType(self._send, owner)
+
+
+# --- Requests ---------------------------------------------------------------------------------------------------------------
+
+
+_ENCODE = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
+
+def _call(
+    method: str,
+    path: str,
+    parse: Callable[[object], T | Call[T]],
+    body: object = None,
+    **query: str | int,
+) -> Call[T]:
+    try:
+        content = None if body is None else _ENCODE(body).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        found = find_nonfinite(body) if "Out of range" in str(error) else None
+        if found is not None:
+            raise InvalidValueError(found.place, "be a finite number", found.number) from None
+        raise InvalidTypeError("the request", "hold only what JSON can carry", body, hint=f": {error}") from None
+    target = f"{path}?{_encode_query(query)}" if query else path
+    return Call(ClientRequest(method, target, content), parse)
+
+
+def _encode_query(query: dict[str, str | int]) -> str:
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in query.items()}
+    try:
+        return urlencode(texts)
+    except UnicodeEncodeError:
+        raise InvalidValueError("the query", "be valid Unicode", texts) from None
+
+
+def _segment(name: str, text: object) -> str:
+    """Return an argument as one segment of a path."""
+    if not isinstance(text, str):
+        raise InvalidTypeError(name, "be a string", text)
+    try:
+        quoted = quote(text, safe="")
+    except UnicodeEncodeError:
+        raise InvalidValueError(name, "be valid Unicode", text) from None
+    if text in {".", ".."}:
+        raise InvalidValueError(name, "not be '.' or '..', which mean something else in a URL", text)
+    return quoted
+
+
+def _to_list(name: str, values: Iterable[T] | None) -> list[T] | None:
+    if values is None:
+        return None
+    check_iterable(values, name)  # a string would be taken for a list of its letters
+    return list(values)
+
+
+# --- Responses --------------------------------------------------------------------------------------------------------------
+# These functions raise a built-in exception if a response is not as documented; the caller gets a `ServiceError` then.
+
+
+def _parse_nothing(data: object) -> None:
+    """Ignore the body of a response: its status says that the request succeeded."""
+
+
+def _parse_object(data: object) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise TypeError
+    return data
+
+
+def _number_or_nan(value: object) -> float:
+    if value is None:
+        return math.nan
+    if not isinstance(value, (int, float)):
+        raise TypeError(value)
+    return value
+
+
+_reason_fields = itemgetter("index", "mean", "window", "width", "pulls", "pending")
+_decision_fields = itemgetter("id", "arm", "round", "propensity", "reason")
+
+
+def _parse_reason(data: Any) -> ArmExplanation:
+    index, mean, window, width, pulls, pending = _reason_fields(data)
+    if not (isinstance(window, int) and isinstance(pulls, int) and isinstance(pending, int)):
+        raise TypeError(data)
+    return ArmExplanation(_number_or_nan(index), _number_or_nan(mean), window, _number_or_nan(width), pulls, pending)
+
+
+def _parse_decision(data: Any) -> Decision:
+    key, arm, number, propensity, reason = _decision_fields(data)
+    if not (isinstance(key, (str, NoneType)) and isinstance(number, int)):
+        raise TypeError(data)
+    return Decision(key or "", arm, number, _number_or_nan(propensity), _parse_reason(reason))
+
+
+def _parse_decisions(count: int, data: object) -> tuple[Decision, ...]:
+    decisions = tuple(map(_parse_decision, field(data, "decisions", list)))
+    if len(decisions) != count:
+        raise ValueError("decisions")
+    return decisions
+
+
+def _parse_outcomes(count: int, data: object) -> list[Outcome]:
+    # The word is not checked: a newer service may know more outcomes.
+    outcomes = [cast("Outcome", field(each, "outcome", str)) for each in field(data, "results", list)]
+    if len(outcomes) != count:
+        raise ValueError("results")
+    return outcomes
+
+
+def _parse_outcome(data: object) -> Outcome:
+    return _parse_outcomes(1, data)[0]
+
+
+def _parse_unknown(data: object) -> Outcome:
+    """Return the outcome for a decision that no service knows."""
+    return "unknown"
+
+
+def _id_parameter(field: str) -> str:
+    """Return the parameter that errors about one decision name, given the field of the body."""
+    return field.replace("ids[0]", "id", 1) if field.startswith("ids[0]") else field.replace("ids, ", "id, ", 1)
+
+
+class BanditPage(NamedTuple):
+    """Names of some bandits, and the `after` of the next page; None on the last one."""
+
+    names: list[str]
+    next: str | None
+
+
+def _parse_bandits(data: object) -> BanditPage:
+    after = field(data, "next", object)
+    if not isinstance(after, (str, NoneType)):
+        raise TypeError(after)
+    return BanditPage([field(each, "name", str) for each in field(data, "bandits", list)], after)
+
+
+def _parse_explanation(data: object) -> Explanation:
+    arms: dict[Hashable, ArmExplanation] = {each["arm"]: _parse_reason(each) for each in field(data, "arms", list)}
+    return Explanation(arms)
+
+
+# --- Fallbacks --------------------------------------------------------------------------------------------------------------
+
+
+_chance = SystemRandom()  # not the generator that programs seed, or processes that were forked choose the same arms
+
+
+def _fallback_arms(arms: Iterable[str], count: object) -> list[str]:
+    named = _to_list("fallback", arms)
+    assert named is not None
+    if len(set(named)) < len(named):
+        raise InvalidValueError("fallback", "name each arm once", named)
+    wanted = positive_int("count", count)
+    if len(named) < wanted:
+        raise InvalidValueError("fallback", f"name at least {plural(wanted, 'arm')}", named)
+    return named
+
+
+def _choose(arms: list[str], count: int) -> tuple[Decision, ...]:
+    """Choose different arms at random; their rounds are 0."""
+    why = ArmExplanation(math.nan, math.nan, 0, math.nan, 0, 0)
+    chosen = _chance.sample(arms, count)
+    return tuple(Decision("", arm, 0, 1.0 / (len(arms) - k), why) for k, arm in enumerate(chosen))
+
+
+# --- Methods ----------------------------------------------------------------------------------------------------------------
+
+
+"""Makes idempotency keys."""
+
+
+class ServiceMethods:
+    """Methods of `Client` and `AsyncClient`."""
+
+    @method
+    def create(
+        self,
+        name: str,
+        policy: Policy | None = None,
+        arms: Iterable[str] | None = None,
+        *,
+        like: str | None = None,
+        seed: int | None = None,
+        pending: Literal["shrink", "ignore"] | None = None,
+        max_pending: int | None = None,
+        reward_window: Duration | None = None,
+        missing: float | None = 0.0,
+    ) -> Call[None]:
+        """Create a bandit with the arguments of `rotting.Bandit`.
+
+        Repeating the call changes nothing. If there is a bandit of the same name with other arguments, the call raises an
+        error.
+
+        Args:
+            name: letters, digits and `._~-`.
+            policy: any policy except an oracle.
+            arms: names of the arms.
+            like: an existing bandit; its policy, arms and settings are used where they are not given here.
+            seed: as for `Bandit`.
+            pending: as for `Bandit`.
+            max_pending: as for `Bandit`.
+            reward_window: as for `Bandit`.
+            missing: as for `Bandit`, with a `reward_window`.
+        """
+        if policy is not None and not isinstance(policy, Policy):
+            raise InvalidTypeError("policy", "be a policy such as rotting.UCB1()", policy)
+        arguments = {
+            **({} if policy is None else policy.to_json()),
+            "arms": _to_list("arms", arms),
+            "like": like,
+            "seed": seed,
+            "pending": pending,
+            "max_pending": max_pending,
+        }
+        body = {key: value for key, value in arguments.items() if value is not None}
+        if reward_window is not None:
+            body |= {"reward_window": seconds_in("reward_window", reward_window), "missing": missing}
+        elif missing != 0.0:
+            raise InvalidValueError("missing", "be given with reward_window only", missing)
+        return _call("PUT", f"/v1/bandits/{_segment('name', name)}", _parse_nothing, body)
+
+    @method
+    def bandits(self, after: str = "", limit: int = 1_000) -> Call[BanditPage]:
+        """Return the names of at most `limit` bandits, in alphabetical order, starting after the name `after`.
+
+        If `next` of the result is not None, pass it as `after` to get more names.
+        """
+        return _call("GET", "/v1/bandits", _parse_bandits, after=after, limit=limit)
+
+
+class BanditMethods:
+    """Methods of `RemoteBandit` and `AsyncRemoteBandit`."""
+
+    def __init__(self, name: str, send: Callable[[Call[Any]], Any]) -> None:
+        self._name, self._send = name, send
+
+    @cached_property
+    def _root(self) -> str:
+        return f"/v1/bandits/{_segment('name', self._name)}"
+
+    def _post(
+        self,
+        collection: str,
+        parse: Callable[[object], T | Call[T]],
+        body: object = None,
+        parameter: Callable[[str], str] | None = None,
+    ) -> Call[T]:
+        call = _call("POST", f"{self._root}/{collection}", parse, body)
+        return call if parameter is None else replace(call, parameter=parameter)
+
+    def _decide(
+        self,
+        arms: Iterable[str] | None,
+        count: int | None,
+        without: Iterable[str] | None,
+        unit: str | None,
+        key: str | None,
+        dry_run: bool,
+        fallback: Iterable[str] | None,
+    ) -> Call[tuple[Decision, ...]]:
+        """Return the call of `decide`.
+
+        Without a key the request gets a random one, so that a second attempt finds the decisions of the first. Nobody else
+        knows that key. If the caller gives up, nobody can ask for the decisions again, and the key is cancelled.
+        """
+        wanted = 1 if count is None else count
+        own_key = new_id()
+        body: dict[str, object] = {}
+        if count is not None:
+            body["count"] = count
+        if arms is not None:
+            body["arms"] = _to_list("arms", arms)
+        if without is not None:
+            body["without"] = _to_list("without", without)
+        if unit is not None:
+            body["unit"] = unit
+        if dry_run is not False:
+            body["dry_run"] = dry_run
+        body["idempotency_key"] = own_key if key is None else key  # last: errors show the beginning
+        return replace(
+            self._post("decisions", partial(_parse_decisions, wanted), body),
+            cleanup=partial(self._cancel_key, own_key) if key is None and not dry_run else None,
+            fallback=None if fallback is None else partial(_choose, _fallback_arms(fallback, wanted), wanted),
+        )
+
+    def _cancel_key(self, key: str) -> Call[Outcome]:
+        return self._post("cancellations", _parse_outcome, {"keys": [key]})
+
+    @method
+    def reward(self, id: str | Decision, reward: float) -> Call[Outcome]:
+        """Report the reward of a decision, like `Bandit.reward`.
+
+        If the first response was lost, the second attempt returns "duplicate". The reward of a fallback is "unknown"; it is
+        not sent.
+        """
+        body = [{"id": id_of(id), "reward": check_number(reward, "reward")}]
+        return self._settle("rewards", id, body, lambda field: field.removeprefix("[0]."))
+
+    def _settle(self, collection: str, id: str | Decision, body: object, parameter: Callable[[str], str]) -> Call[Outcome]:
+        """Return a call about one decision, which needs no request if it is a fallback."""
+        if not id_of(id):
+            return Call(None, _parse_unknown)
+        return self._post(collection, _parse_outcome, body, parameter)
+
+    @method
+    def reward_many(self, rewards: Iterable[tuple[str | Decision, float]]) -> Call[list[Outcome]]:
+        """Report the rewards of at most 1,000 decisions. If one of them is refused, none is applied.
+
+        The rewards of fallbacks are "unknown", and are not sent.
+        """
+        try:
+            pairs = [(decision, reward) for decision, reward in rewards]
+        except (TypeError, ValueError):
+            raise InvalidTypeError("rewards", "be pairs of a decision and a reward", rewards) from None
+        body = [
+            {"id": id_of(decision), "reward": check_number(reward, f"rewards[{k}].reward")}
+            for k, (decision, reward) in enumerate(pairs)
+        ]
+        places = [k for k, each in enumerate(body) if each["id"]]
+
+        def parse(data: object) -> list[Outcome]:
+            outcomes: list[Outcome] = ["unknown"] * len(body)
+            if places:
+                for k, outcome in zip(places, _parse_outcomes(len(places), data), strict=True):
+                    outcomes[k] = outcome
+            return outcomes
+
+        def parameter(field: str) -> str:
+            place = re.match(r"\[(\d+)\]", field)
+            return f"rewards[{places[int(place[1])]}]{field[place.end() :]}" if place else field
+
+        if body and not places:
+            return Call(None, parse)
+        return self._post("rewards", parse, [body[k] for k in places], parameter)
+
+    @method
+    def cancel(self, id: str | Decision) -> Call[Outcome]:
+        """Cancel a decision that was never shown, like `Bandit.cancel`."""
+        return self._settle("cancellations", id, {"ids": [id_of(id)]}, _id_parameter)
+
+    @method
+    def expire(
+        self,
+        id: str | Decision | None = None,
+        *,
+        older_than_rounds: int | None = None,
+        older_than: Duration | None = None,
+        missing: float | Literal["drop"] = "drop",
+        limit: int | None = None,
+    ) -> Call[Outcome | int]:
+        """Expire a decision that will get no reward, or all decisions of a certain age, like `Bandit.expire`.
+
+        A service expires at most 10,000 old decisions per request. The client repeats the request until none are left and
+        returns the sum; decisions whose response was lost are not counted. After an error, call the method again to go on.
+        """
+        body: dict[str, object] = {"ids": None, "older_than_rounds": older_than_rounds, "missing": missing}
+        if older_than is not None:
+            body["older_than"] = seconds_in("older_than", older_than)
+        if id is None:
+            return self._expire_older(body, limit, expired_before=0)
+        return self._settle("expirations", id, {**body, "ids": [id_of(id)]}, _id_parameter)
+
+    def _expire_older(self, body: dict[str, object], limit: int | None, expired_before: int) -> Call[Outcome | int]:
+        def parse(data: object) -> int | Call[Outcome | int]:
+            expired = field(data, "expired", int)
+            total = expired_before + expired
+            if not _parse_object(data).get("more", False) or (limit is not None and total >= limit):
+                return total
+            if expired < 1:
+                raise ValueError("more, but none expired")  # would repeat forever
+            return self._expire_older(body, limit, total)
+
+        portion = {} if limit is None else {"limit": min(_MAX_EXPIRED, limit - expired_before)}
+        return self._post("expirations", parse, {**body, **portion}, _id_parameter)
+
+    @method
+    def add_arm(self, arm: str, resume: bool = False, prior: tuple[float, int] | Literal["pooled"] | None = None) -> Call[None]:
+        """Add an arm, like `Bandit.add_arm`; an arm that the bandit already has is not changed."""
+        path = f"{self._root}/arms/{_segment('arm', arm)}"
+        return _call("PUT", path, _parse_nothing, {"resume": resume, "prior": prior})
+
+    @method
+    def remove_arm(self, arm: str, keep: bool = False) -> Call[None]:
+        """Remove an arm: `retire` it with `keep=True`, otherwise `forget` it."""
+        call = _call("DELETE", f"{self._root}/arms/{_segment('arm', arm)}", _parse_nothing, keep=keep)
+        return replace(call, missing_is_done=True)
+
+    @method
+    def retire(self, arm: str) -> Call[None]:
+        """Stop choosing `arm` and keep its rewards for `revive`."""
+        return BanditMethods.remove_arm(self, arm, keep=True)
+
+    @method
+    def revive(self, arm: str) -> Call[None]:
+        """Choose a retired arm again."""
+        return BanditMethods.add_arm(self, arm, resume=True)
+
+    @method
+    def forget(self, arm: str) -> Call[None]:
+        """Remove `arm` and its rewards for good."""
+        return BanditMethods.remove_arm(self, arm, keep=False)
+
+    @method
+    def explain(self) -> Call[Explanation]:
+        """Return the index, mean, window and width of each arm for the next decision; infinite values become NaN."""
+        return _call("GET", f"{self._root}/explain", _parse_explanation)
+
+    @method
+    def log(self, after: int = 0, limit: int = 1_000) -> Call[list[LoggedEvent]]:
+        """Return events in order, starting after event number `after`.
+
+        To read them all, pass the number of the last event as `after` until the list is empty.
+        """
+
+        def event(data: object) -> LoggedEvent:
+            seconds = field(data, "time", int) * 1e-6
+            return LoggedEvent(field(data, "number", int), seconds, field(data, "caller", str), field(data, "payload", dict))
+
+        def parse(data: object) -> list[LoggedEvent]:
+            return [event(each) for each in field(data, "events", list)]
+
+        return _call("GET", f"{self._root}/log", parse, after=after, limit=limit)
+
+    @method
+    def show(self) -> Call[dict[str, Any]]:
+        """Return the policy, settings and arms of the bandit, its rounds, and its pending decisions."""
+        return _call("GET", self._root, _parse_object)
+
+    @method
+    def archive(self) -> Call[None]:
+        """Archive the bandit: it makes no more decisions, but can still be read."""
+        return self._post("archive", _parse_nothing)
+
+    @method
+    def delete(self) -> Call[None]:
+        """Delete the bandit, which must be archived, with its log."""
+        return _call("DELETE", self._root, _parse_nothing)

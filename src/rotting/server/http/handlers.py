@@ -1,0 +1,496 @@
+"""The handlers of the service: one function for each operation of `routes`."""
+
+import asyncio
+import functools
+import json
+import math
+import time
+from collections.abc import AsyncIterator, Hashable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from anyio import to_thread
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response, StreamingResponse
+
+from rotting import registry
+from rotting.errors import InvalidArgumentError, InvalidValueError
+from rotting.live.bandit_state import MAX_PENDING
+from rotting.live.values import Decision, Outcome, seconds_in
+from rotting.policy import Policy, range_error
+from rotting.server.http import dashboard_files, history, openapi
+from rotting.server.http import messages as m
+from rotting.server.http.problem_documents import ProblemError, broken_rule
+from rotting.server.http.service import check_active
+from rotting.server.store.database import all_records
+from rotting.server.store.durable import create
+from rotting.server.store.events import BanditRecord, decode, digest_of, is_made_with
+from rotting.server.store.turns import Folded
+
+if TYPE_CHECKING:
+    from rotting.server.http.application import Asked
+
+MAX_WATCHERS = 100
+_PAUSE = 0.5  # seconds between two looks at the log for a client that watches it
+_SILENCE = 10.0  # seconds without an event, after which a comment keeps the connection open
+_PAGE_EVENTS = 500  # of a stream that are sent at once; a client that is further behind misses the older ones
+
+
+def _json(content: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    body = content if isinstance(content, bytes) else m.encode(content)
+    return Response(body, status, headers, "application/json")
+
+
+# --- Decisions --------------------------------------------------------------------------------------------------------------
+
+
+async def decide(asked: "Asked") -> Response:
+    """Choose one arm, or several."""
+    wanted: m.DecisionRequest = asked.body
+    if wanted.dry_run:
+
+        def preview(folded: Folded) -> bytes:
+            check_active(folded)
+            _check_arms(folded, wanted)
+            return _encode_decisions(folded.bandit.preview(wanted.arms, wanted.count, without=wanted.without))
+
+        return _json(await asked.service.read(asked.name, preview))
+    key, request = wanted.idempotency_key, _request_digest(wanted)
+
+    def work(folded: Folded) -> bytes:
+        check_active(folded)
+        if key is not None and key in folded.keys:
+            return _first_answer(folded, key, request)
+        _check_arms(folded, wanted)
+        bandit, arms, without, unit = folded.bandit, wanted.arms, wanted.without, wanted.unit
+        if wanted.count == 1:
+            decisions: tuple[Decision, ...] = (bandit.decide(arms, without=without, unit=unit),)
+        else:
+            decisions = bandit.decide(arms, count=wanted.count, without=without, unit=unit)
+        folded.latest = decisions[-1]
+        answer = _encode_decisions(decisions)
+        if key is not None:
+            folded.store_key(key, request, answer)
+        return answer
+
+    return _json(await asked.service.change(asked.name, work, asked.holder, keys=() if key is None else (key,)))
+
+
+def _first_answer(folded: Folded, key: str, request: bytes) -> bytes:
+    """Return the answer to the first request with a key."""
+    stored, shown = folded.keys[key], json.dumps(key)
+    if not stored.answer:
+        raise broken_rule("key-cancelled", "idempotency_key", "not be cancelled", key, got=shown)
+    if stored.request != request:
+        raise broken_rule("key-reused", "idempotency_key", "be new for another request", key, got=shown)
+    return stored.answer
+
+
+def _request_digest(wanted: m.DecisionRequest) -> bytes:
+    """Return a digest of a request: the same key must come with the same request."""
+    return digest_of(m.encode([wanted.count, wanted.arms, wanted.without, wanted.unit]))
+
+
+def _encode_decisions(decisions: Iterable[Decision]) -> bytes:
+    """Return the body of a response; the id of a decision that was only previewed is "", which becomes null."""
+    made = [
+        m.MadeDecision(key or None, arm, propensity, number, m.ArmNumbers(*history.numbers_of(reason)))
+        for key, arm, number, propensity, reason in decisions
+    ]
+    return m.encode(m.DecisionsResponse(made))
+
+
+def _check_arms(folded: Folded, wanted: m.DecisionRequest) -> None:
+    """Refuse arms that the bandit does not have; a retired arm may be left out of the choice."""
+    arms = folded.bandit.state.arms
+    for arm in wanted.arms or ():
+        if arm not in arms.active:
+            raise InvalidValueError("arms", "name arms of the bandit", arm, got=json.dumps(arm)[:60])
+    left_out = set(wanted.without or ())
+    for arm in left_out:
+        if arm not in arms.active and arm not in arms.retired:
+            raise InvalidValueError("without", "name arms of the bandit", arm, got=json.dumps(arm)[:60])
+    if left_out and left_out.issuperset(arms.active if wanted.arms is None else wanted.arms):
+        raise InvalidValueError("without", "leave an arm to choose", wanted.without, got="all of them")
+
+
+async def reward(asked: "Asked") -> Response:
+    """Apply the rewards of decisions."""
+    pairs = [(each.id, each.reward) for each in asked.body]
+
+    def work(folded: Folded) -> list[Outcome]:
+        check_active(folded)
+        policy = folded.bandit.policy
+        low, high = policy.reward_range or (-math.inf, math.inf)
+        for place, (_, value) in enumerate(pairs):
+            if not low <= value <= high:
+                raise range_error(policy, f"[{place}].reward", value)
+        return folded.bandit.reward_many(pairs)
+
+    outcomes = await asked.service.change(asked.name, work, asked.holder)
+    asked.service.metrics.rewarded(outcomes)
+    return _results([key for key, _ in pairs], outcomes)
+
+
+async def cancel(asked: "Asked") -> Response:
+    """Cancel decisions that were never shown."""
+    ids, keys = asked.body.ids, asked.body.keys
+    if (ids is None) == (keys is None):
+        raise InvalidValueError("ids or keys", "be given, and only one", None, got="none" if ids is None else "both")
+
+    def cancel_ids(folded: Folded) -> list[Outcome]:
+        check_active(folded)
+        return [folded.bandit.cancel(each) for each in ids]
+
+    def cancel_keys(folded: Folded) -> list[Outcome]:
+        check_active(folded)
+        outcomes: list[Outcome] = []
+        for key in keys:
+            known = folded.keys.get(key)
+            made = decode(known.answer)["decisions"] if known is not None and known.answer else []
+            found = [folded.bandit.cancel(each["id"]) for each in made]
+            outcomes.append("applied" if not found or "applied" in found else found[0])
+            if known is None or known.answer:
+                folded.store_key(key, b"", b"")  # so that a request that comes late cannot decide any more
+        return outcomes
+
+    if ids is not None:
+        return _results(ids, await asked.service.change(asked.name, cancel_ids, asked.holder))
+    return _results(keys, await asked.service.change(asked.name, cancel_keys, asked.holder, keys=tuple(keys)))
+
+
+async def expire(asked: "Asked") -> Response:
+    """Expire decisions that will get no reward."""
+    wanted: m.ExpirationRequest = asked.body
+    ways = [each for each in ("ids", "older_than_rounds", "older_than") if getattr(wanted, each) is not None]
+    if len(ways) != 1:
+        got = " and ".join(ways) or "none"
+        raise InvalidValueError("ids, older_than_rounds or older_than", "be given, and only one", None, got=got)
+
+    def work(folded: Folded) -> m.ExpirationResponse:
+        check_active(folded)
+        bandit, missing = folded.bandit, wanted.missing
+        if wanted.ids is None:
+            age: dict[str, Any] = {ways[0]: getattr(wanted, ways[0])}
+            ended = bandit.expire(**age, missing=missing, limit=wanted.limit)
+            return m.ExpirationResponse([], ended, ended == wanted.limit)
+        outcomes = [bandit.expire(each, missing=missing) for each in wanted.ids]
+        results = [m.DecisionOutcome(*each) for each in zip(wanted.ids, outcomes, strict=True)]
+        return m.ExpirationResponse(results, outcomes.count("applied"))
+
+    return _json(await asked.service.change(asked.name, work, asked.holder))
+
+
+def _results(ids: list[str], outcomes: list[Outcome]) -> Response:
+    return _json(m.ResultsResponse([m.DecisionOutcome(*each) for each in zip(ids, outcomes, strict=True)]))
+
+
+# --- Bandits ----------------------------------------------------------------------------------------------------------------
+
+
+async def list_bandits(asked: "Asked") -> Response:
+    """List the bandits that the token is for."""
+    service, after, limit = asked.service, asked.query.after, asked.query.limit
+
+    def rows() -> m.BanditsResponse:
+        found: list[m.BanditRow] = []
+        for record in all_records(service.database, after):
+            if not asked.holder.may_use(record.name):
+                continue
+            if len(found) == limit:
+                return m.BanditsResponse(found, found[-1].name)
+            policy = decode(record.description)["policy"]
+            loaded = service.turns.is_loaded(record.name)
+            found.append(m.BanditRow(record.name, policy["policy"], policy["params"], record.archived, loaded))
+        return m.BanditsResponse(found, None)
+
+    return _json(await run_in_threadpool(rows))
+
+
+async def make_bandit(asked: "Asked") -> Response:
+    """Create a bandit; repeating the request changes nothing."""
+    service, name = asked.service, asked.name
+    policy, arms, options = await _arguments(asked)
+    given = options.pop("keep", None)
+    keep = None if given is None else seconds_in("keep", given)
+    seconds = service.options.deadline
+    is_new = False
+    if await run_in_threadpool(service.database.find, name) is None:
+        is_new = await run_in_threadpool(lambda: create(service.turns, name, policy, arms, keep, seconds, **options))
+
+    def show(folded: Folded) -> Response:
+        if not is_new and not is_made_with(folded.record, policy, arms, options):
+            raise broken_rule("bandit-differs", "bandit", "be new or have the same arguments", name, hint=", which has others")
+        return _show(folded, 201 if is_new else 200)
+
+    return await service.read(name, show)
+
+
+async def _arguments(asked: "Asked") -> tuple[Policy, list[Hashable], dict[str, Any]]:
+    """Return the policy, arms and options of a new bandit: of the request, and of the bandit `like` for the rest."""
+    given = {name: value for name, value in msgspec.structs.asdict(asked.body).items() if value is not msgspec.UNSET}
+    template, known = given.pop("like", None), dict[str, Any]()
+    if template is not None:
+        record = await run_in_threadpool(asked.service.database.find, template)
+        if record is None or not asked.holder.may_use(template):
+            raise broken_rule("not-found", "like", "be an existing bandit", template)
+        known = decode(record.description)
+    params = given.pop("params", known.get("policy", {}).get("params", {}) if "policy" not in given else {})
+    policy_name = given.pop("policy", known.get("policy", {}).get("policy"))
+    if policy_name is None:
+        raise InvalidValueError("policy", "be the name of a policy, or like must be given", None, got="neither")
+    policy = _policy(policy_name, params)
+    arms = given.pop("arms", known.get("arms"))
+    if arms is None:
+        raise InvalidValueError("arms", "be the names of the arms, or like must be given", None, got="neither")
+    names = ("seed", "pending", "max_pending", "reward_window", "missing")
+    defaults = {"seed": 0, "pending": "shrink", "max_pending": MAX_PENDING}
+    return policy, arms, {**defaults, **{name: known[name] for name in names if name in known}, **given}
+
+
+def _policy(name: str, params: dict[str, float | str]) -> Policy:
+    policy_class = registry.find(name)
+    known = [each.name for each in policy_class.parameters()]
+    for key in params:
+        if key not in known:
+            raise InvalidValueError("params", f"be among {', '.join(known) or 'none'} for {name}", key)
+    try:
+        return policy_class(**params)
+    except InvalidArgumentError as error:
+        raise error.replace(field=f"params.{error.field}") from error
+
+
+async def show_bandit(asked: "Asked") -> Response:
+    """Show a bandit."""
+    return await asked.service.read(asked.name, _show)
+
+
+async def archive(asked: "Asked") -> Response:
+    """Archive a bandit: it makes no more decisions."""
+
+    def work(folded: Folded) -> None:
+        folded.changes["archived"] = True
+
+    await asked.service.change(asked.name, work, asked.holder)
+    return _json(m.ArchiveResponse(asked.name, True))
+
+
+async def delete_bandit(asked: "Asked") -> Response:
+    """Delete an archived bandit with its log."""
+
+    def work(folded: Folded) -> None:
+        if not folded.record.archived:
+            raise broken_rule("not-archived", "bandit", "be archived before it is deleted", asked.name)
+        folded.changes["deleted"] = True
+
+    await asked.service.change(asked.name, work, asked.holder)
+    return _json(m.DeletedResponse(asked.name, True))
+
+
+async def put_arm(asked: "Asked") -> Response:
+    """Add an arm, or bring back a retired one."""
+    arm, body = asked.arm, asked.body
+
+    def work(folded: Folded) -> Response:
+        check_active(folded)
+        arms = folded.bandit.state.arms
+        _check_revision(folded, asked.http.headers.get("if-match"))
+        if arm in arms.active:
+            return _show_arms(folded)
+        if body.resume and arm not in arms.retired:
+            raise InvalidValueError("resume", "be for an arm that was removed with keep", arm)
+        folded.bandit.add_arm(arm, resume=body.resume, prior=body.prior)
+        return _show_arms(folded, 201)
+
+    return await asked.service.change(asked.name, work, asked.holder)
+
+
+async def delete_arm(asked: "Asked") -> Response:
+    """Remove an arm."""
+    arm, keep = asked.arm, asked.query.keep
+
+    def work(folded: Folded) -> Response:
+        check_active(folded)
+        arms = folded.bandit.state.arms
+        _check_revision(folded, asked.http.headers.get("if-match"))
+        if arm not in arms.active and (keep or arm not in arms.retired):
+            raise broken_rule("not-found", "arm", f"be one of the bandit {asked.name!r}", arm)
+        if arm in arms.active and len(arms.active) == 1:
+            raise broken_rule("last-arm", "arm", "not be the last one", arm)
+        (folded.bandit.retire if keep else folded.bandit.forget)(arm)
+        return _show_arms(folded)
+
+    return await asked.service.change(asked.name, work, asked.holder)
+
+
+def _retired(folded: Folded) -> list[Hashable]:
+    return list(folded.bandit.state.arms.retired)
+
+
+def _revision(folded: Folded) -> str:
+    """Return the ETag of the arms, which is equal for the same arms in the same order."""
+    return f'"{digest_of(m.encode([list(folded.bandit.arms), _retired(folded)])).hex()}"'
+
+
+def _check_revision(folded: Folded, wanted: str | None) -> None:
+    """Refuse a change if the arms were changed since the client read them."""
+    if wanted is None or wanted.strip() == "*":
+        return
+    found = _revision(folded)
+    if found not in {each.strip() for each in wanted.split(",")}:
+        raise broken_rule("arms-changed", "If-Match", f"be {found}, the revision of the arms", wanted, got=wanted[:60])
+
+
+def _show(folded: Folded, status: int = 200) -> Response:
+    bandit, record = folded.bandit, folded.record
+    described = decode(record.description)
+    body = m.BanditResponse(
+        name=record.name,
+        policy=described["policy"]["policy"],
+        params=described["policy"]["params"],
+        seed=described["seed"],
+        pending_rule=described["pending"],
+        max_pending=described["max_pending"],
+        archived=record.archived,
+        rounds=bandit.rounds,
+        pending=bandit.pending,
+        arms=list(bandit.arms),
+        retired=_retired(folded),
+        reward_window=described.get("reward_window"),
+        missing=described.get("missing"),
+    )
+    return _json(body, status, {"etag": _revision(folded)})
+
+
+def _show_arms(folded: Folded, status: int = 200) -> Response:
+    body = m.ArmsResponse(list(folded.bandit.arms), _retired(folded))
+    return _json(body, status, {"etag": _revision(folded)})
+
+
+# --- Reading ----------------------------------------------------------------------------------------------------------------
+
+
+async def explain(asked: "Asked") -> Response:
+    """Return the index, mean, window and width of each arm."""
+
+    def explained(folded: Folded) -> bytes:
+        rows = [m.ArmReason(*history.numbers_of(each), arm) for arm, each in folded.bandit.explain().items()]
+        return m.encode(m.ExplainResponse(folded.bandit.rounds + 1, rows))
+
+    return _json(await asked.service.read(asked.name, explained))
+
+
+async def show_history(asked: "Asked") -> Response:
+    """Return choices and rewards over time, in buckets."""
+    service, top = asked.service, asked.query.top
+    record = await service.find(asked.name)
+    declared = registry.from_json(decode(record.description)["policy"]).reward_range
+    last = service.turns.latest(asked.name)
+
+    def encoded() -> bytes:
+        with service.histories.read_on(record) as (counted, behind):
+            return m.encode(history.history_response(counted, behind, top, last, declared))
+
+    return _json(await run_in_threadpool(encoded))
+
+
+async def list_arms(asked: "Asked") -> Response:
+    """List arms with their choices, rewards and estimates."""
+    service = asked.service
+    reasons, retired, record = await service.read(
+        asked.name, lambda folded: (folded.bandit.explain(), _retired(folded), folded.record)
+    )
+
+    def listed() -> bytes:
+        with service.histories.read_on(record) as (counted, _):
+            return m.encode(history.arm_list_response(counted, reasons, retired, asked.query))
+
+    return _json(await run_in_threadpool(listed))
+
+
+async def read_log(asked: "Asked") -> Response:
+    """Return events of a bandit as they are in the log."""
+    record, after = await asked.service.find(asked.name), asked.query.after
+    events = await run_in_threadpool(asked.service.database.events, record, after + 1, asked.query.limit)
+    rows = [{"number": n, "time": t, "caller": caller, "payload": msgspec.Raw(payload)} for n, t, caller, payload, _ in events]
+    return _json({"events": rows, "next": events[-1].number if events else after})
+
+
+async def watch(asked: "Asked") -> Response:
+    """Stream the events of a bandit as they happen."""
+    name = asked.query.bandit
+    if not asked.holder.may_use(name):
+        raise broken_rule("forbidden", "bandit", "be one that the token is for", name)
+    record = await asked.service.find(name)
+    if len(asked.service.watchers) >= MAX_WATCHERS:
+        raise ProblemError("too-many-requests", f"{MAX_WATCHERS} clients are watching events already", retry_after="10")
+    return StreamingResponse(_stream(asked, record), media_type="text/event-stream")
+
+
+async def _stream(asked: "Asked", record: BanditRecord) -> AsyncIterator[bytes]:
+    service, me = asked.service, object()
+    service.watchers.add(me)
+    try:
+        yield b"retry: 1000\n\n"
+        last = await run_in_threadpool(service.database.last, record)
+        number, quiet_since = 0 if last is None else last.number, time.monotonic()
+        while service.admission.still_admits(asked.http, asked.holder):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(service.stopping.wait(), _PAUSE)
+                return
+            newest = await run_in_threadpool(service.database.last, record)
+            if newest is None or newest.number <= number:
+                if time.monotonic() - quiet_since > _SILENCE:
+                    quiet_since = time.monotonic()
+                    yield b":\n\n"
+                continue
+            skipped = max(0, newest.number - number - _PAGE_EVENTS)
+            if skipped:
+                yield b'event: skipped\ndata: {"count":%d}\n\n' % skipped
+            events = await run_in_threadpool(service.database.events, record, number + skipped + 1, _PAGE_EVENTS)
+            for each in events:
+                data = {"number": each.number, "bandit": record.name, "payload": msgspec.Raw(each.payload)}
+                yield b"id: %d\nevent: event\ndata: %b\n\n" % (each.number, m.encode(data))
+            number = events[-1].number if events else newest.number
+            quiet_since = time.monotonic()
+    finally:
+        service.watchers.discard(me)
+
+
+async def live(asked: "Asked") -> Response:
+    """Report that the process is alive."""
+    return _json(m.HealthResponse("alive"))
+
+
+async def ready(asked: "Asked") -> Response:
+    """Report whether decisions can be stored."""
+    # In a thread of its own: those of the pool may all be waiting.
+    await to_thread.run_sync(asked.service.check_ready, limiter=asked.service.probes)
+    return _json(m.HealthResponse("ready"))
+
+
+async def show_metrics(asked: "Asked") -> Response:
+    """Return the metrics for Prometheus."""
+    if asked.holder.bandits is not None:
+        raise broken_rule("forbidden", "token", "be for all bandits to read the metrics", got="one for some")
+    return Response(await run_in_threadpool(asked.service.metrics.text), media_type=CONTENT_TYPE_LATEST)
+
+
+async def show_page(asked: "Asked") -> Response:
+    """Return a file of the dashboard."""
+    path = asked.http.scope["path"].removeprefix(asked.http.scope.get("root_path", "")) or "/"
+    page = dashboard_files.FILES[path]
+    headers = {name.decode(): value.decode() for name, value in dashboard_files.HEADERS}
+    return Response(page.content, 200, {**headers, "content-type": page.content_type})
+
+
+async def show_openapi(asked: "Asked") -> Response:
+    """Return the OpenAPI document."""
+    return _json(_openapi())
+
+
+@functools.cache
+def _openapi() -> bytes:
+    return m.encode(openapi.document())

@@ -1,0 +1,455 @@
+"""Choices and rewards of a bandit over time, for the dashboard, in at most 200 buckets of rounds.
+
+The buckets are filled from the log when they are requested; each request reads on from where the last one stopped. When there
+are too many buckets, or too many arms in them, each pair of neighbouring buckets becomes one, so that the size of a response
+does not grow with the number of arms and decisions.
+"""
+
+import math
+import threading
+import time
+from collections import OrderedDict, defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from rotting.errors import StoreDamagedError
+from rotting.live.arms import restore_arm
+from rotting.live.events import one_by_one
+from rotting.live.values import ArmExplanation, Decision, Key
+from rotting.server.http import messages as m
+from rotting.server.http.routes import ArmsQuery
+from rotting.server.store.database import Database
+from rotting.server.store.events import BanditRecord
+
+MAX_BUCKETS = 200
+_MAX_CELLS = 300_000  # arms in buckets, over all buckets
+_RECENT = 10  # buckets that count as "now"
+_CACHED = 16  # bandits whose buckets stay in memory
+_READ_SECONDS = 0.2  # one request reads the log for this long; the client asks again for the rest
+_CHUNK = 500  # events that are read at once
+
+_STEPS = 40  # of the sparkline of each arm
+_NOTHING_KNOWN = ArmExplanation(math.nan, math.nan, 0, math.nan, 0)
+_NULL = msgspec.Raw(b"null")
+
+
+class CountedEvent(msgspec.Struct, gc=False):
+    """The fields of an event that are counted."""
+
+    event: str = ""
+    id: Key = ""
+    round: int = 0
+    arm: Any = None
+    reward: float | None = None
+    propensity: float | None = None
+    arms: msgspec.Raw = _NULL  # not decoded: it only matters whether these two are null
+    without: msgspec.Raw = _NULL
+    missing: float | None = None
+
+    @property
+    def restricted(self) -> bool:
+        """Whether only some of the arms could be chosen."""
+        return self.arms != _NULL or self.without != _NULL
+
+
+_decode = msgspec.json.Decoder(CountedEvent).decode
+
+
+class Bucket:
+    """Counts of the decisions of some rounds."""
+
+    __slots__ = ("cells", "lost", "mean", "plays", "rewards", "squares")
+
+    def __init__(self) -> None:
+        self.plays, self.lost = 0, 0
+        self.rewards, self.mean, self.squares = 0, 0.0, 0.0  # number, mean, sum of squared differences from the mean
+        self.cells: defaultdict[int, list[float]] = defaultdict(lambda: [0, 0, 0.0])
+        """For each arm: decisions, rewards, and the sum of the rewards."""
+
+    def add_reward(self, arm: int, reward: float) -> None:
+        """Count a reward."""
+        self.rewards += 1
+        before = reward - self.mean
+        self.mean += before / self.rewards
+        self.squares += before * (reward - self.mean)
+        cell = self.cells[arm]
+        cell[1] += 1
+        cell[2] += reward
+
+    def merge(self, other: "Bucket") -> None:
+        """Add the counts of another bucket."""
+        self.plays += other.plays
+        self.lost += other.lost
+        number, difference = self.rewards + other.rewards, other.mean - self.mean
+        if number:
+            self.squares += other.squares + difference * difference * self.rewards * other.rewards / number
+            self.mean += difference * other.rewards / number
+            self.rewards = number
+        for arm, theirs in other.cells.items():
+            mine = self.cells[arm]
+            for k, value in enumerate(theirs):
+                mine[k] += value
+
+
+class ArmTotals:
+    """Counts of one arm over all rounds."""
+
+    __slots__ = ("lost", "name", "number", "plays", "rewards", "total")
+
+    def __init__(self, name: Hashable, number: int = -1) -> None:
+        self.name, self.number = name, number  # -1 if the arm was never chosen
+        self.plays = 0
+        self.rewards = 0
+        self.lost = 0
+        self.total = 0.0
+
+    @property
+    def mean(self) -> float | None:
+        """The mean reward."""
+        return self.total / self.rewards if self.rewards else None
+
+
+class RewardBuckets:
+    """Choices and rewards of one bandit, counted from its events in order.
+
+    Example:
+        >>> counted = RewardBuckets()
+        >>> counted.add(b'{"event": "decided", "id": "x", "round": 1, "arm": "jazz", "propensity": 1.0}')
+        >>> counted.add(b'{"event": "rewarded", "id": "x", "reward": 0.5}')
+        >>> [(each.name, each.plays, each.mean) for each in counted.arms], counted.buckets[0].mean
+        ([('jazz', 1, 0.5)], 0.5)
+    """
+
+    def __init__(self) -> None:
+        self.last_read = 0
+        """The number of the last event that was read."""
+        self.rounds, self.width = 0, 1
+        self.buckets: list[Bucket] = []
+        self.arms: list[ArmTotals] = []
+        self.lowest, self.highest = math.inf, -math.inf
+        """The smallest and the largest reward."""
+        self.binary = True
+        """Whether every reward is 0 or 1."""
+        self.lock = threading.Lock()
+        self.last: CountedEvent | None = None
+        """The latest decision."""
+        self._numbers: dict[Hashable, int] = {}  # positions of arms in `arms`
+        self._pending: OrderedDict[Key, tuple[int, int]] = OrderedDict()  # arm and round of each decision without a reward
+        self._cells = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many decisions have no reward yet."""
+        return len(self._pending)
+
+    def totals(self, arm: Hashable) -> ArmTotals:
+        """Return the counts of an arm."""
+        number = self._numbers.get(arm)
+        return ArmTotals(arm) if number is None else self.arms[number]
+
+    def add(self, content: bytes) -> None:
+        """Count an event, as it is in the log. Other kinds of events change nothing."""
+        event = _decode(content)
+        kind = event.event
+        if kind == "decided":
+            self.last = event
+            self._pending[event.id] = self._add_decision(event.arm, event.round), event.round
+        elif kind in {"rewarded", "expired", "cancelled"}:
+            place = self._pending.pop(event.id, None)
+            if place is None:
+                pass  # a decision that was replaced by a snapshot
+            elif event.reward is None:
+                self._add_lost(*place)
+            else:
+                self._add_reward(*place, event.reward)
+        elif kind == "settled":
+            while self._pending and next(iter(self._pending.values()))[1] <= event.round:
+                _, place = self._pending.popitem(last=False)
+                if event.missing is None:
+                    self._add_lost(*place)
+                else:
+                    self._add_reward(*place, event.missing)
+        elif kind == "learned" and event.reward is not None:
+            self._learn(event.arm, event.reward)
+        elif kind == "learned_many":
+            for row in one_by_one(msgspec.json.decode(content)):
+                self._learn(row["arm"], row["reward"])
+        elif kind in {"added", "forgotten"}:  # an added arm is new, even if an arm of this name was removed before
+            number = self._numbers.pop(restore_arm(event.arm), None)
+            for key in [key for key, (arm, _) in self._pending.items() if arm == number]:
+                self._add_lost(*self._pending.pop(key))
+
+    def _learn(self, arm: Hashable, reward: float) -> None:
+        """Count a reward that was learned without a decision."""
+        self._add_reward(self._add_decision(arm, self.rounds + 1), self.rounds, reward)
+
+    def _add_decision(self, name: Hashable, round: int) -> int:
+        arm = restore_arm(name)
+        number = self._numbers.get(arm)
+        if number is None:
+            number = self._numbers[arm] = len(self.arms)
+            self.arms.append(ArmTotals(arm, number))
+        self.rounds = round
+        while round > self.width * MAX_BUCKETS or (self._cells > _MAX_CELLS and len(self.buckets) > 1):
+            self._merge_neighbours()
+        while len(self.buckets) * self.width < round:
+            self.buckets.append(Bucket())
+        bucket = self._bucket(round)
+        before = len(bucket.cells)
+        bucket.cells[number][0] += 1
+        bucket.plays += 1
+        self._cells += len(bucket.cells) - before
+        self.arms[number].plays += 1
+        return number
+
+    def _bucket(self, round: int) -> Bucket:
+        return self.buckets[(round - 1) // self.width]
+
+    def _merge_neighbours(self) -> None:
+        for first, second in zip(self.buckets[::2], self.buckets[1::2], strict=False):
+            first.merge(second)
+        self.buckets, self.width = self.buckets[::2], 2 * self.width
+        self._cells = sum(len(each.cells) for each in self.buckets)
+
+    def _add_reward(self, arm: int, round: int, reward: float) -> None:
+        self._bucket(round).add_reward(arm, reward)
+        totals = self.arms[arm]
+        totals.rewards += 1
+        totals.total += reward
+        self.lowest, self.highest = min(self.lowest, reward), max(self.highest, reward)
+        self.binary = self.binary and reward in {0.0, 1.0}
+
+    def _add_lost(self, arm: int, round: int) -> None:
+        self._bucket(round).lost += 1
+        self.arms[arm].lost += 1
+
+    # --- Results --------------------------------------------------------------------------------------------------------------
+
+    def most_chosen(self, count: int) -> list[int]:
+        """Return the numbers of the arms that were chosen most, the most frequent first."""
+        return sorted(range(len(self.arms)), key=lambda arm: (-self.arms[arm].plays, arm))[:count]
+
+    def plays_of(self, arm: int) -> list[int]:
+        """Return how often an arm was chosen, for each bucket."""
+        return [int(each.cells[arm][0]) if arm in each.cells else 0 for each in self.buckets]
+
+    def means_of(self, arm: int) -> list[float | None]:
+        """Return the mean reward of an arm, for each bucket in which it has one."""
+        cells = [each.cells.get(arm) for each in self.buckets]
+        return [cell[2] / cell[1] if cell is not None and cell[1] else None for cell in cells]
+
+    def recent(self) -> tuple[int, dict[Hashable, int]]:
+        """Return how many decisions the latest buckets hold, and how often each arm was chosen in them."""
+        newest, counts = self.buckets[-_RECENT:], dict[Hashable, int]()
+        for name, number in self._numbers.items():
+            found = sum(each.cells[number][0] for each in newest if number in each.cells)
+            if found:
+                counts[name] = int(found)
+        return sum(each.plays for each in newest), counts
+
+
+def is_worn(reason: ArmExplanation, overall: float | None) -> bool:
+    """Return whether an arm wears out: its latest rewards are lower than all its rewards by more than chance explains.
+
+    The latest rewards are those of the window that the policy uses. Their mean must be below the mean of all rewards by more
+    than the widths of both together. A width shrinks with the square root of the number of rewards.
+
+    Example:
+        >>> is_worn(ArmExplanation(0.3, 0.2, 100, 0.1, 400), overall=0.5)
+        True
+        >>> is_worn(ArmExplanation(0.3, 0.2, 100, 0.1, 400), overall=0.34)
+        False
+    """
+    _, mean, window, width, pulls, _ = reason
+    if overall is None or not 0 < window < pulls or not math.isfinite(mean + width):
+        return False
+    return overall - mean > width * (1.0 + math.sqrt(window / pulls))
+
+
+class Histories:
+    """The `RewardBuckets` of the bandits that were requested last.
+
+    Args:
+        database: has the logs.
+        read_seconds: how long one call may read a log.
+    """
+
+    def __init__(self, database: Database, read_seconds: float = _READ_SECONDS) -> None:
+        self._database, self._read_seconds = database, read_seconds
+        self._cached: OrderedDict[str, RewardBuckets] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def _get(self, record: BanditRecord) -> RewardBuckets:
+        with self._lock:
+            found = self._cached.setdefault(record.id, RewardBuckets())
+            self._cached.move_to_end(record.id)
+            if len(self._cached) > _CACHED:
+                self._cached.popitem(last=False)
+            return found
+
+    @contextmanager
+    def read_on(self, record: BanditRecord) -> Iterator[tuple[RewardBuckets, int]]:
+        """Read new events of a bandit, and lend its buckets with the number of events that were not read yet."""
+        counted = self._get(record)
+        until = time.monotonic() + self._read_seconds
+        with counted.lock:
+            while events := self._database.events(record, counted.last_read + 1, _CHUNK):
+                try:
+                    for event in events:
+                        counted.add(event.payload)
+                except (msgspec.MsgspecError, KeyError) as error:
+                    reason = (
+                        f"is damaged: the events of {record.name!r} up to {events[-1].number} do not fit together: {error!r}"
+                    )
+                    raise StoreDamagedError(reason) from error
+                counted.last_read = events[-1].number
+                if time.monotonic() > until:
+                    break
+            last = self._database.last(record)
+            yield counted, 0 if last is None else max(0, last.number - counted.last_read)
+
+
+# --- Responses ----------------------------------------------------------------------------------------------------------------
+
+
+def _number(value: float) -> float | None:
+    """Return a number for JSON; None (null) if it is not finite."""
+    return float(value) if math.isfinite(value) else None  # interpreted policies return NumPy numbers, which JSON lacks
+
+
+def numbers_of(reason: ArmExplanation) -> tuple[float | None, float | None, int, float | None, int, int]:
+    """Return the fields of `messages.ArmNumbers`, in their order."""
+    index, mean, window, width, pulls, pending = reason
+    return _number(index), _number(mean), int(window), _number(width), pulls, pending
+
+
+def history_response(
+    counted: RewardBuckets,
+    behind: int,
+    top: int,
+    last: Decision | None,
+    declared_range: tuple[float, float] | None = None,
+) -> m.HistoryResponse:
+    """Return choices and rewards over time.
+
+    Args:
+        counted: the events that were read.
+        behind: how many events were not read yet.
+        top: how many of the most chosen arms are listed one by one.
+        last: the latest decision that this server made, if it made one.
+        declared_range: the range of rewards that the policy declares, if any.
+    """
+    buckets, shown = counted.buckets, counted.most_chosen(top)
+    plays = [each.plays for each in buckets]
+    arms = [m.ArmHistory(counted.arms[arm].name, counted.plays_of(arm), counted.means_of(arm)) for arm in shown]
+    rewards, lost = sum(each.rewards for each in buckets), sum(each.lost for each in buckets)
+    paid = sum(each.mean * each.rewards for each in buckets)
+    low, high = _reward_range(counted, declared_range)
+    return m.HistoryResponse(
+        rounds=counted.rounds,
+        width=counted.width,
+        behind=behind,
+        totals=m.Totals(sum(plays), rewards, paid / rewards if rewards else None, counted.waiting, lost),
+        last=_last(counted, last),
+        plays=plays,
+        rewards=[each.rewards for each in buckets],
+        lost=[each.lost for each in buckets],
+        mean=[each.mean if each.rewards else None for each in buckets],
+        squares=[each.squares for each in buckets],
+        lowest_reward=low,
+        highest_reward=high,
+        binary=counted.binary and (low, high) == (0.0, 1.0),
+        arms=arms,
+        others=len(counted.arms) - len(shown),
+        other_plays=[all_ - sum(each) for all_, *each in zip(plays, *(arm.plays for arm in arms), strict=True)],
+    )
+
+
+def _last(counted: RewardBuckets, last: Decision | None) -> m.LastDecision | None:
+    logged = counted.last
+    if logged is None:
+        return None
+    # Only the server that made a decision knows why.
+    known = last is not None and last.id == logged.id
+    reason = m.ArmNumbers(*numbers_of(last.reason)) if last is not None and known else None
+    return m.LastDecision(logged.arm, logged.round, logged.propensity, reason, logged.restricted)
+
+
+def _reward_range(counted: RewardBuckets, declared: tuple[float, float] | None) -> tuple[float | None, float | None]:
+    """Return the smallest and the largest possible reward; None if unknown.
+
+    If all rewards were in [0, 1], that is taken as their range. If none was negative, they are taken as amounts, and the
+    dashboard draws no interval below 0.
+    """
+    if declared is not None:
+        return declared
+    if counted.highest < counted.lowest or counted.lowest < 0.0:  # no reward yet, or a negative one
+        return None, None
+    return 0.0, 1.0 if counted.highest <= 1.0 else None
+
+
+def _spark(plays: Sequence[int]) -> list[int]:
+    """Return the same counts in at most `_STEPS` steps.
+
+    Example:
+        >>> _spark([1] * 100)
+        [3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 1]
+    """
+    size = -(-len(plays) // _STEPS) or 1
+    return [sum(plays[k : k + size]) for k in range(0, len(plays), size)]
+
+
+def arm_list_response(
+    counted: RewardBuckets, reasons: Mapping[Hashable, ArmExplanation], retired: Sequence[Hashable], query: ArmsQuery
+) -> m.ArmListResponse:
+    """Return a page of the list of arms."""
+    newest, recent = counted.recent()
+    arms = [*reasons, *retired]
+    worn = {arm for arm, reason in reasons.items() if is_worn(reason, counted.totals(arm).mean)}
+    searched = query.search.casefold()
+    found = [arm for arm in arms if searched in str(arm).casefold()]
+
+    def order(arm: Hashable) -> tuple[float, ...]:
+        return _order(query.order, counted.totals(arm), reasons.get(arm, _NOTHING_KNOWN), recent.get(arm, 0), arm in worn)
+
+    def row(arm: Hashable) -> m.ArmRow:
+        totals = counted.totals(arm)
+        return m.ArmRow(
+            *numbers_of(reasons.get(arm, _NOTHING_KNOWN)),
+            arm=arm,
+            retired=arm not in reasons,
+            plays=totals.plays,
+            share=recent.get(arm, 0) / newest if newest else None,
+            rewards=totals.rewards,
+            overall=totals.mean,
+            lost=totals.lost,
+            worn=arm in worn,
+            spark=_spark(counted.plays_of(totals.number)),
+        )
+
+    found.sort(key=str if query.order == "name" else order)
+    rows = [row(arm) for arm in found[query.offset : query.offset + query.limit]]
+    low, high = _estimate_range(counted, reasons)
+    return m.ArmListResponse(rows, len(arms), len(found), len(worn), newest, low, high)
+
+
+def _order(order: str, totals: ArmTotals, reason: ArmExplanation, recent: int, is_worn: bool) -> tuple[float, ...]:
+    """Return the sort key of an arm. Unknown numbers come last, and an infinite index (an arm without rewards) first."""
+    largest_first = {
+        "plays": totals.plays,
+        "share": recent,
+        "index": -math.inf if math.isnan(reason.index) else reason.index,
+        "overall": -math.inf if totals.mean is None else totals.mean,
+        "worn": is_worn,
+    }
+    return -largest_first[order], -totals.plays
+
+
+def _estimate_range(counted: RewardBuckets, reasons: Mapping[Hashable, ArmExplanation]) -> tuple[float | None, float | None]:
+    """Return the smallest and the largest mean or index of all arms."""
+    estimates = [each for arm, reason in reasons.items() for each in (reason.mean, reason.index, counted.totals(arm).mean)]
+    finite = [float(each) for each in estimates if each is not None and math.isfinite(each)]
+    return (min(finite), max(finite)) if finite else (None, None)

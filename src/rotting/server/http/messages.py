@@ -1,0 +1,330 @@
+"""The bodies of requests and responses. Requests are checked strictly: no unknown fields, no strings for numbers."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from rotting.live.arms import MAX_PRIOR_WEIGHT
+from rotting.live.values import Outcome
+from rotting.server.store.events import Payload
+
+MAX_EXPIRED = 10_000
+"""The most decisions that one request can expire by their age."""
+MAX_COUNT = 1_000
+"""The most decisions or rewards in one request."""
+NAME = r"^[A-Za-z0-9._~-]{1,100}\Z"
+"""Names of bandits: characters that a URL carries without escapes. `.` and `..` are not allowed either."""
+JsonArm = Any
+"""An arm in a response. Bandits of a store may have other arms than strings; a tuple is a list in JSON."""
+
+_Arm = Annotated[str, Meta(min_length=1, max_length=200)]
+_Arms = Annotated[list[_Arm], Meta(min_length=1, max_length=100_000)]
+_Name = Annotated[str, Meta(pattern=NAME)]
+_Id = Annotated[str, Meta(min_length=1, max_length=100)]
+_Ids = Annotated[list[_Id], Meta(min_length=1, max_length=MAX_COUNT)]
+_IdempotencyKey = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*\Z")]
+_Reward = Annotated[float, Meta(ge=-1e100, le=1e100)]
+_Duration = Annotated[str, Meta(max_length=50)] | Annotated[float, Meta(gt=0.0, le=1e12)]
+
+
+# --- Bandits ------------------------------------------------------------------------------------------------------------------
+
+
+class NewBandit(Struct, forbid_unknown_fields=True):
+    """A bandit to create. Fields that are left out come from the bandit `like`, or are the defaults of `rotting.Bandit`."""
+
+    like: _Name | UnsetType = UNSET  # an existing bandit that serves as a template
+    policy: Annotated[str, Meta(max_length=100)] | UnsetType = UNSET
+    """The name of a policy, as `rotting list policies` prints it, such as `eff-raw-ucb`."""
+    params: dict[str, float | str] | UnsetType = UNSET  # parameters of the policy
+    arms: _Arms | UnsetType = UNSET  # names of the arms, without duplicates
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
+    pending: Literal["shrink", "ignore"] | UnsetType = UNSET  # whether pending decisions shrink the width of an arm's index
+    max_pending: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
+    """The most decisions that may be pending; each further decision expires the oldest one."""
+    reward_window: _Duration | UnsetType | None = UNSET
+    """How long a decision waits for its reward, such as `30min`, `2h`, `1d`, or a number of seconds; null for no window."""
+    missing: _Reward | UnsetType | None = UNSET
+    """The reward of a decision whose window closes without one, 0 by default; null if such a decision does not count."""
+    keep: _Duration | UnsetType | None = UNSET
+    """How long events are kept, such as `90d`; older ones are replaced by a snapshot. For ever by default."""
+
+
+class BanditResponse(Struct):
+    """A bandit. The ETag of the response is the revision of its arms."""
+
+    name: str
+    policy: str
+    params: dict[str, float | str]
+    seed: int
+    pending_rule: Literal["shrink", "ignore"]
+    max_pending: int
+    archived: bool
+    rounds: int
+    pending: int
+    arms: list[JsonArm]  # the arms that can be chosen
+    retired: list[JsonArm]  # the arms that were removed but whose rewards are kept
+    reward_window: float | None  # in seconds; null if rewards are learned when they come
+    missing: float | None  # the reward of a decision whose window closes without one; null if there is none
+
+
+class BanditRow(Struct):
+    """A bandit in the list of all bandits."""
+
+    name: str
+    policy: str
+    params: dict[str, float | str]
+    archived: bool
+    loaded: bool  # whether the bandit is in memory; otherwise it is loaded when it is used
+
+
+class BanditsResponse(Struct):
+    """Bandits in the order of their names."""
+
+    bandits: list[BanditRow]
+    next: str | None  # the `after` of the next page; null on the last page
+
+
+class ArchiveResponse(Struct):
+    """A bandit that makes no more decisions."""
+
+    name: str
+    archived: bool
+
+
+class DeletedResponse(Struct):
+    """A bandit that is gone with its log."""
+
+    name: str
+    deleted: bool
+
+
+# --- Decisions and rewards ----------------------------------------------------------------------------------------------------
+
+
+class DecisionRequest(Struct, forbid_unknown_fields=True):
+    """What to decide. Every field may be left out, and so may the body."""
+
+    count: Annotated[int, Meta(ge=1, le=MAX_COUNT)] = 1  # how many different arms to choose
+    arms: _Arms | None = None  # the arms to choose from; all by default
+    without: Annotated[list[_Arm], Meta(max_length=100_000)] | None = None  # arms not to choose
+    idempotency_key: _IdempotencyKey | None = None
+    """Repeating a request with the same key returns the same decisions, at any time; another request with it is refused."""
+    unit: Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*\Z")] | None = None
+    """What the decision is for, such as a country or a user; the log keeps it."""
+    dry_run: bool = False  # return what would be decided and change nothing; the ids are null
+
+
+class ArmNumbers(Struct):
+    """Why an arm was chosen. Numbers that are infinite, or that the policy does not compute, are null."""
+
+    index: float | None
+    mean: float | None
+    window: int
+    width: float | None
+    pulls: int  # rewards so far
+    pending: int  # decisions without a reward
+
+
+class MadeDecision(Struct):
+    """A decision that waits for its reward."""
+
+    id: str | None  # identifies the decision when its reward is sent; null after a dry run
+    arm: JsonArm
+    propensity: float  # the probability with which this arm was chosen
+    round: int
+    reason: ArmNumbers
+
+
+class DecisionsResponse(Struct):
+    """Decisions, best first."""
+
+    decisions: list[MadeDecision]
+
+
+class Reward(Struct, forbid_unknown_fields=True):
+    """The reward of a decision. A reward of 0 must be reported too."""
+
+    id: _Id
+    reward: _Reward
+
+
+Rewards = Annotated[list[Reward], Meta(min_length=1, max_length=MAX_COUNT)]
+
+
+class DecisionOutcome(Struct):
+    """The outcome for one reward, or for one decision that was cancelled or expired."""
+
+    id: str
+    outcome: Outcome
+
+
+class ResultsResponse(Struct):
+    """Outcomes in the order of the request."""
+
+    results: list[DecisionOutcome]
+
+
+class CancellationRequest(Struct, forbid_unknown_fields=True):
+    """Decisions that were never shown: those with these `ids`, or those made with these idempotency `keys`."""
+
+    ids: _Ids | None = None
+    keys: Annotated[list[_IdempotencyKey], Meta(min_length=1, max_length=MAX_COUNT)] | None = None
+    """No decision can be made with these keys afterwards."""
+
+
+class ExpirationRequest(Struct, forbid_unknown_fields=True):
+    """Decisions that were shown and will get no reward: those with these `ids`, or all of a certain age."""
+
+    ids: _Ids | None = None
+    older_than_rounds: Annotated[int, Meta(ge=0, le=2**53)] | None = None
+    missing: Literal["drop"] | _Reward = "drop"  # `drop` learns nothing; a number is learned as the reward
+    limit: Annotated[int, Meta(ge=1, le=MAX_EXPIRED)] = MAX_EXPIRED  # the most decisions to expire by age, the oldest first
+    older_than: _Duration | None = None  # an age such as `1h`, or a number of seconds
+
+
+class ExpirationResponse(Struct):
+    """Outcomes for the ids of the request, and how many decisions expired."""
+
+    results: list[DecisionOutcome]
+    expired: int
+    more: bool = False  # whether decisions of this age may be left: send the same request again
+
+
+# --- Arms ---------------------------------------------------------------------------------------------------------------------
+
+
+class ArmRequest(Struct, forbid_unknown_fields=True):
+    """How to add an arm. The body may be left out."""
+
+    resume: bool = False  # choose a retired arm again, with the rewards it had
+    prior: tuple[float, Annotated[int, Meta(ge=1, le=MAX_PRIOR_WEIGHT)]] | Literal["pooled"] | None = None
+    """What to assume about a new arm: a mean and a weight."""
+
+
+class ArmsResponse(Struct):
+    """The arms after a change. The ETag of the response is their revision."""
+
+    arms: list[JsonArm]
+    retired: list[JsonArm]
+
+
+class ArmReason(ArmNumbers):
+    """The numbers of one arm for the next decision."""
+
+    arm: JsonArm
+
+
+class ExplainResponse(Struct):
+    """The numbers of every arm for the next decision."""
+
+    round: int  # the next round
+    arms: list[ArmReason]
+
+
+# --- The log and the dashboard ------------------------------------------------------------------------------------------------
+
+
+class LogEvent(Struct):
+    """An event of the log."""
+
+    number: int
+    time: int  # in microseconds since 1970
+    caller: str  # the name of the token; "" without tokens
+    payload: Payload
+
+
+class LogResponse(Struct):
+    """Events of a bandit, in order."""
+
+    events: list[LogEvent]
+    next: int  # the `after` of the next page
+
+
+class LastDecision(Struct):
+    """The latest decision. Its reason is null if another server made it, or this one before it was started."""
+
+    arm: JsonArm
+    round: int
+    propensity: float | None
+    reason: ArmNumbers | None
+    restricted: bool | None
+    """Whether only some arms could be chosen, as on a page of several; null until the log has been read that far."""
+
+
+class Totals(Struct):
+    """Counts over all rounds."""
+
+    decisions: int
+    rewards: int
+    mean: float | None  # the mean reward
+    waiting: int  # decisions without a reward so far
+    lost: int  # decisions that ended without a reward
+
+
+class ArmHistory(Struct):
+    """One arm, for each bucket."""
+
+    arm: JsonArm
+    plays: list[int]  # how often the arm was chosen
+    mean: list[float | None]  # its mean reward; null where it has no reward
+
+
+class HistoryResponse(Struct):
+    """Choices and rewards over time, in buckets of equally many rounds. A reward counts in the bucket of its decision."""
+
+    rounds: int
+    width: int  # rounds in a bucket
+    behind: int  # the number of events that were not read yet; unless it is 0, send the request again
+    totals: Totals
+    last: LastDecision | None
+    plays: list[int]  # decisions, for each bucket; the following lists have one number for each bucket too
+    rewards: list[int]
+    lost: list[int]
+    mean: list[float | None]  # the mean reward
+    squares: list[float]
+    """The sum of squared differences from the mean; divided by the number of rewards minus one, it is their variance."""
+    lowest_reward: float | None
+    """The smallest possible reward, as the policy declares it; otherwise 0 if no reward was negative; otherwise null."""
+    highest_reward: float | None
+    """The largest possible reward, as the policy declares it; otherwise 1 if all rewards were in [0, 1]; otherwise null."""
+    binary: bool  # whether all rewards so far were 0 or 1, as for clicks
+    arms: list[ArmHistory]  # the arms that were chosen most
+    others: int  # how many other arms were chosen
+    other_plays: list[int]
+
+
+class ArmRow(ArmNumbers):
+    """An arm in the list of arms."""
+
+    arm: JsonArm
+    retired: bool
+    plays: int  # how often the arm was chosen
+    share: float | None  # its share of the latest decisions
+    rewards: int  # its rewards in the log
+    overall: float | None  # the mean of all its rewards
+    lost: int
+    worn: bool  # whether it wears out: the mean of its window is below the mean of all its rewards by more than both widths
+    spark: list[int]  # how often it was chosen over time, in at most 40 steps
+
+
+class ArmListResponse(Struct):
+    """A page of the list of arms."""
+
+    arms: list[ArmRow]
+    total: int
+    matching: int  # how many arms have the search text in their name
+    worn: int  # how many of all arms wear out
+    newest: int  # how many decisions the shares are computed from
+    low: float | None  # the smallest mean or index of all arms
+    high: float | None  # the largest mean or index of all arms
+
+
+class HealthResponse(Struct):
+    """The state of the service."""
+
+    status: Literal["alive", "ready"]
+
+
+encode = msgspec.json.Encoder().encode

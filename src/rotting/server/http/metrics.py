@@ -1,0 +1,102 @@
+"""Metrics for Prometheus."""
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from rotting.errors import MissingExtraError, StoreError
+from rotting.live.values import Outcome
+from rotting.server.store.turns import TurnReport
+
+try:
+    from prometheus_client import CollectorRegistry, Histogram, generate_latest
+    from prometheus_client import Counter as TotalCounter
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+    from prometheus_client.registry import Collector
+except ImportError as error:
+    raise MissingExtraError("the service needs prometheus-client: pip install 'rotting[service]'") from error
+
+if TYPE_CHECKING:
+    from rotting.server.http.service import Service
+
+_SHOWN = 100  # bandits that have series of their own: those that were used last
+_SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+class Metrics(Collector):
+    """All metrics of a server: what it did itself, and the size of the store.
+
+    The totals count all bandits. Only a hundred bandits have series of their own, those that were used last.
+    """
+
+    def __init__(self, service: "Service") -> None:
+        self._service = service
+        self._lock = threading.Lock()
+        self._decided: OrderedDict[str, int] = OrderedDict()
+        self._registry = registry = CollectorRegistry()
+        self._responses = TotalCounter(
+            "rotting_responses", "Responses by path and status", ("path", "status"), registry=registry
+        )
+        self._rewards = TotalCounter("rotting_rewards", "Rewards by outcome", ("outcome",), registry=registry)
+        self._events = TotalCounter("rotting_events", "Events written, by kind", ("event",), registry=registry)
+        self._latency = Histogram(
+            "rotting_request_seconds", "Time to respond, by path", ("path",), registry=registry, buckets=_SECONDS
+        )
+        self._turns = Histogram("rotting_turn_seconds", "Length of a turn", registry=registry, buckets=_SECONDS)
+        self._calls = Histogram("rotting_turn_calls", "Calls that shared a turn", registry=registry, buckets=_SIZES)
+        self._folded = TotalCounter("rotting_folded_events", "Events of other servers that were folded", registry=registry)
+        registry.register(self)
+
+    def responded(self, path: str, status: int, seconds: float) -> None:
+        """Count a response."""
+        self._responses.labels(path, str(status)).inc()
+        self._latency.labels(path).observe(seconds)
+
+    def rewarded(self, outcomes: Iterable[Outcome]) -> None:
+        """Count the outcomes of rewards."""
+        for outcome, number in Counter(outcomes).items():
+            self._rewards.labels(outcome).inc(number)
+
+    def count_turn(self, report: TurnReport) -> None:
+        """Count a turn."""
+        self._turns.observe(report.seconds)
+        self._calls.observe(report.calls)
+        self._folded.inc(report.folded)
+        for name, events in report.events.items():
+            # An event begins with its kind: {"event":"decided",...
+            kinds = Counter(event.payload[10 : event.payload.index(b'"', 10)].decode() for event in events)
+            for kind, number in kinds.items():
+                self._events.labels(kind).inc(number)
+            if kinds["decided"]:
+                with self._lock:
+                    self._decided[name] = self._decided.pop(name, 0) + kinds["decided"]
+                    if len(self._decided) > _SHOWN:
+                        self._decided.popitem(last=False)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what is counted elsewhere."""
+        service = self._service
+        decisions = CounterMetricFamily("rotting_decisions", "Decisions by bandit: those used last", labels=("bandit",))
+        pending = GaugeMetricFamily("rotting_pending", "Decisions without a reward", labels=("bandit",))
+        with self._lock:
+            counts = dict(self._decided)
+        for name, number in sorted(counts.items()):
+            decisions.add_metric((name,), number)
+            waiting = service.turns.pending(name)
+            if waiting is not None:
+                pending.add_metric((name,), waiting)
+        yield from (decisions, pending)
+        yield GaugeMetricFamily("rotting_requests_running", "Requests that are running", service.running)
+        yield GaugeMetricFamily("rotting_calls_waiting", "Calls that wait for a turn", service.turns.waiting)
+        yield GaugeMetricFamily("rotting_oldest_wait_seconds", "Age of the oldest of them", service.turns.oldest_wait())
+        with suppress(StoreError):  # the other metrics matter most when the store is away
+            yield GaugeMetricFamily("rotting_bandits", "Bandits of the store", service.database.count())
+            yield GaugeMetricFamily("rotting_store_bytes", "Size of the store", service.database.size())
+        yield GaugeMetricFamily("rotting_bandits_loaded", "Bandits in memory", service.turns.loaded)
+
+    def text(self) -> bytes:
+        """Return all metrics as text."""
+        return generate_latest(self._registry)

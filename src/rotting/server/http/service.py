@@ -1,0 +1,169 @@
+"""What the handlers of the service share: the bandits, the tokens, the limits and the metrics."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from anyio import CapacityLimiter
+from starlette.concurrency import run_in_threadpool
+
+from rotting.errors import InvalidValueError, RottingError
+from rotting.server.http.access_log import AccessLog
+from rotting.server.http.admission import Admission
+from rotting.server.http.history import Histories
+from rotting.server.http.metrics import Metrics
+from rotting.server.http.problem_documents import ProblemError, broken_rule
+from rotting.server.http.tokens import Holder, TokenFile
+from rotting.server.store.database import Database, all_records
+from rotting.server.store.events import BanditRecord
+from rotting.server.store.snapshots import remove_old_events, sweep
+from rotting.server.store.turns import Call, Folded, Turns
+from rotting.simulation.engines.tiers import CompileMode
+
+T = TypeVar("T")
+
+_TICK = 0.5  # seconds between two looks at the token file, the access log and the reward windows
+_UPKEEP = 600.0  # seconds between two removals of old events and keys
+_STALLED = 5.0  # seconds after which a turn that does not end makes the service not ready
+_log = logging.getLogger("rotting.server")
+
+
+class ServiceOptions(NamedTuple):
+    """The options of the service."""
+
+    token_file: str | None = None  # tokens of the clients; without it, every client that can connect may do everything
+    rate: float | None = None  # most requests per second of each token, or of each address without tokens
+    deadline: float = 30.0  # seconds after which a request gets status 503
+    max_body: int = 4 << 20  # the most bytes of a request body
+    access_log: str | None = None  # a file to which a line is appended for each request; `-` is standard error
+    compile: CompileMode = "auto"
+
+
+class Service:
+    """The bandits of a database, for requests.
+
+    Args:
+        database: the database, which `close` closes.
+        options: the options.
+    """
+
+    def __init__(self, database: Database, options: ServiceOptions) -> None:
+        self.database, self.options = database, options
+        self.tokens = None if options.token_file is None else TokenFile(Path(options.token_file))
+        self.access_log = None if options.access_log is None else AccessLog(options.access_log)
+        self.admission = Admission(self.tokens, options.rate)
+        self.metrics = Metrics(self)
+        self.turns = Turns(database, options.compile, self.metrics.count_turn)
+        self.histories = Histories(database)
+        self.stopping = asyncio.Event()
+        self.probes = CapacityLimiter(2)
+        self.watchers: set[object] = set()
+        """The clients that watch events."""
+        self.running = 0
+        """How many requests are running."""
+        self._ticking: asyncio.Task[None] | None = None
+        self._upkeep: threading.Thread | None = None
+        self._next_upkeep = 0.0
+
+    async def start(self) -> None:
+        """Start the regular checks."""
+        if self._ticking is None:
+            self._ticking = asyncio.create_task(self._tick())
+
+    async def stop(self) -> None:
+        """Finish the turns that are under way, and close the database."""
+        self.stopping.set()
+        if self._ticking is not None:
+            self._ticking.cancel()
+        await run_in_threadpool(self.close)
+
+    def close(self) -> None:
+        """Close the database."""
+        self.turns.close()
+        if self.access_log is not None:
+            self.access_log.close()
+
+    def reload(self) -> None:
+        """Reload the token file and reopen the access log."""
+        if self.tokens is not None:
+            self.tokens.reload()
+        if self.access_log is not None:
+            try:
+                self.access_log.reopen()
+            except InvalidValueError as error:
+                _log.error("the access log was not reopened: %s", error)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK)
+            try:
+                if self.tokens is not None:
+                    self.tokens.reload_if_changed()
+                if self.access_log is not None:
+                    self.access_log.flush()
+                self.turns.settle_windows()
+                if time.monotonic() > self._next_upkeep and (self._upkeep is None or not self._upkeep.is_alive()):
+                    self._next_upkeep = time.monotonic() + _UPKEEP
+                    self._upkeep = threading.Thread(target=self._remove_old, name="rotting-upkeep", daemon=True)
+                    self._upkeep.start()
+            except Exception:  # noqa: BLE001 - the next checks must not depend on it
+                _log.exception("a regular check failed")
+
+    def _remove_old(self) -> None:
+        """Remove events, idempotency keys and bandits that are not kept any longer."""
+        try:
+            for record in all_records(self.database):
+                try:
+                    remove_old_events(self.database, record.name)
+                except RottingError as error:
+                    _log.warning("old events of bandit %s were not removed: %s", record.name, error)
+            sweep(self.database)
+        except RottingError as error:  # it is tried again later
+            _log.warning("old events were not removed: %s", error)
+
+    def check_ready(self) -> None:
+        """Raise an error if decisions cannot be stored."""
+        if self.stopping.is_set():
+            raise ProblemError("stopping", "the service is shutting down")
+        if self.turns.oldest_wait() > _STALLED:
+            raise ProblemError("store-failed", f"a change has been waiting for the store for more than {_STALLED:g} s")
+        self.database.check_ready()
+
+    # --- Bandits --------------------------------------------------------------------------------------------------------------
+
+    async def change(self, name: str, work: Callable[[Folded], T], holder: Holder, **options: Any) -> T:
+        """Make a change of a bandit in a turn; the options are those of `Call`."""
+        call: Call[T] = Call(name, work, caller=holder.name, seconds=self.options.deadline, **options)
+        self.turns.submit(call)
+        try:
+            return await asyncio.wrap_future(call.future)
+        finally:
+            for message in call.warnings:
+                _log.warning("bandit %s: %s", name, message)
+
+    async def read(self, name: str, work: Callable[[Folded], T]) -> T:
+        """Read a bandit, with all events that are in its log now."""
+        await self.find(name)
+        return await run_in_threadpool(self.turns.read, name, work, self.options.deadline)
+
+    async def find(self, name: str) -> BanditRecord:
+        """Return the record of a bandit, or refuse a name that does not exist."""
+        record = await run_in_threadpool(self.database.find, name)
+        if record is None:
+            raise no_such_bandit(name)
+        return record
+
+
+def no_such_bandit(name: str) -> ProblemError:
+    """Return the problem that a bandit does not exist."""
+    return broken_rule("not-found", "bandit", "exist", name)
+
+
+def check_active(folded: Folded) -> None:
+    """Refuse an archived bandit."""
+    if folded.record.archived:
+        raise broken_rule("archived", "bandit", "be active", folded.record.name, hint=", which is archived")

@@ -1,0 +1,526 @@
+"""A database in PostgreSQL.
+
+A transaction takes three messages: one begins it and locks the row of the bandit, one reads what is new, one writes and
+commits. Each is a pipeline that ends with a synchronisation, so that PostgreSQL's timeouts apply between them. Nothing is kept
+in the session, so a pooler in transaction mode may stand between.
+
+The row is locked by a statement of its own: a statement sees what was committed before it began, and one that both waited for
+the lock and read the events would miss those of the transaction that it waited for.
+"""
+
+import random
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rotting.common.rules import option
+from rotting.common.version import __version__
+from rotting.errors import (
+    InvalidValueError,
+    MissingExtraError,
+    NotAStoreError,
+    OutcomeUnknownError,
+    StoreBusyError,
+    StoreError,
+    StoreFailedError,
+    StoreFormatError,
+    StoreFullError,
+    StoreReadOnlyError,
+)
+from rotting.live.bandit_state import REVISION
+from rotting.server.store.database import FORMAT, MAX_BYTES, MAX_EVENTS, Durability, Reading
+from rotting.server.store.events import BanditRecord, StoredEvent, StoredKey, StoredSnapshot
+
+try:
+    import psycopg
+    from psycopg import conninfo, sql
+except ImportError as error:
+    raise MissingExtraError("a PostgreSQL store needs psycopg: pip install 'rotting[postgres]'") from error
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS {schema}.rotting_format (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one), format integer NOT NULL, made_by text NOT NULL
+);
+CREATE TABLE IF NOT EXISTS {schema}.rotting_bandits (
+  "row" bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text NOT NULL, name text COLLATE "C" NOT NULL UNIQUE,
+  description bytea NOT NULL, archived boolean NOT NULL, keep double precision, base bigint NOT NULL, base_digest bytea NOT NULL
+);
+CREATE TABLE IF NOT EXISTS {schema}.rotting_events (
+  bandit bigint NOT NULL, number bigint NOT NULL, time bigint NOT NULL, caller text NOT NULL, payload bytea NOT NULL,
+  digest bytea NOT NULL, PRIMARY KEY (bandit, number)
+);
+CREATE TABLE IF NOT EXISTS {schema}.rotting_keys (
+  bandit bigint NOT NULL, key text COLLATE "C" NOT NULL, request bytea NOT NULL, time bigint NOT NULL, answer bytea NOT NULL,
+  PRIMARY KEY (bandit, key)
+);
+CREATE INDEX IF NOT EXISTS rotting_keys_by_time ON {schema}.rotting_keys (time);
+CREATE TABLE IF NOT EXISTS {schema}.rotting_snapshots (
+  bandit bigint NOT NULL, number bigint NOT NULL, digest bytea NOT NULL, revision integer NOT NULL, state bytea NOT NULL,
+  PRIMARY KEY (bandit, number)
+);
+CREATE TABLE IF NOT EXISTS {schema}.rotting_deleted ("row" bigint PRIMARY KEY);
+"""
+_RECORD = 'SELECT "row", id, name, description, archived, keep, base, base_digest FROM {schema}.rotting_bandits'
+_EVENT = "SELECT number, time, caller, payload, digest FROM {schema}.rotting_events WHERE bandit = %s"
+_KEY = "SELECT key, request, time, answer FROM {schema}.rotting_keys WHERE bandit = %s"
+_REST = 'DELETE FROM {schema}.rotting_TABLE WHERE bandit IN (SELECT "row" FROM {schema}.rotting_deleted)'
+_NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+_IDLE_MS = 5_000  # for which a transaction may compute before the server ends it
+_LOCK_MS = 10_000  # for which a transaction waits for others
+_MAX_CONNECTIONS = 16
+_LOST = (psycopg.OperationalError, psycopg.InterfaceError)
+
+
+class PostgresDatabase:
+    """The tables of a PostgreSQL database; see `Database`.
+
+    Args:
+        url: its address. `?schema=` names the schema of the tables, "rotting" by default; everything else is passed on to
+            libpq.
+        durability: "disk" waits for the disk, and for a synchronous standby if there is one; "os" does not
+            (`synchronous_commit = off`).
+        create: make the tables if they are missing.
+        readonly: only read.
+    """
+
+    one_lane = False
+
+    def __init__(self, url: str, durability: Durability = "disk", *, create: bool = True, readonly: bool = False) -> None:
+        option("disk", "os").check("durability", durability)
+        self._conninfo, self._name, self.place = parse_url(url, readonly)
+        self._schema = sql.Identifier(self._name)
+        self._readonly, self._closed = readonly, False
+        begin = ["BEGIN ISOLATION LEVEL READ COMMITTED"]  # whatever the default of the role is
+        begin.append(f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_MS}")
+        begin.append(f"SET LOCAL lock_timeout = {_LOCK_MS}")
+        if durability == "os":
+            begin.append("SET LOCAL synchronous_commit = off")
+        self._begin = tuple(begin)
+        self._statements: dict[str, sql.Composed] = {}
+        self._forget_connections()
+        with self._connection() as connection:
+            self._prepare(connection, create and not readonly)
+
+    def _forget_connections(self) -> None:
+        self._idle: list[psycopg.Connection[Any]] = []
+        self._warned: set[int] = set()
+        self._mutex = threading.Lock()
+        self._room = threading.BoundedSemaphore(_MAX_CONNECTIONS)
+
+    def _prepare(self, connection: "psycopg.Connection[Any]", create: bool) -> None:
+        """Check the format of the tables, or make them."""
+        exists = "SELECT count(*) FROM information_schema.tables WHERE table_schema = %s AND table_name = 'rotting_format'"
+        (there,) = connection.execute(exists, (self._name,)).fetchone() or (0,)
+        if not there:
+            if not create:
+                raise NotAStoreError("has no tables of rotting: run `rotting migrate`", self.place)
+            with connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(hashtext('rotting tables'))")
+                known = "SELECT FROM information_schema.schemata WHERE schema_name = %s"
+                if connection.execute(known, (self._name,)).fetchone() is None:
+                    connection.execute(sql.SQL("CREATE SCHEMA {}").format(self._schema))
+                connection.execute(sql.SQL(_TABLES).format(schema=self._schema))
+                insert = "INSERT INTO {schema}.rotting_format (format, made_by) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+                connection.execute(self.statement(insert), (FORMAT, __version__))
+        (version,) = connection.execute(self.statement("SELECT format FROM {schema}.rotting_format")).fetchone() or (0,)
+        self.check_format(version)
+
+    def check_format(self, version: int) -> None:
+        """Refuse tables of another format."""
+        if version != FORMAT:
+            age = "a newer" if version > FORMAT else "an older"
+            reason = f"has tables of format {version}, of {age} version; rotting {__version__} reads format {FORMAT}"
+            raise StoreFormatError(reason, self.place)
+
+    def statement(self, text: str) -> sql.Composed:
+        """Return a statement with the name of the schema filled in."""
+        found = self._statements.get(text)
+        if found is None:
+            found = self._statements[text] = sql.SQL(text).format(schema=self._schema)
+        return found
+
+    # --- Connections --------------------------------------------------------------------------------------------------------
+
+    def _connect(self) -> "psycopg.Connection[Any]":
+        connection = psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=None)
+        self._warned.discard(id(connection))  # of an earlier one
+        # PostgreSQL warns if a commit stops waiting for its standby: then it is not known whether the standby has it.
+        connection.add_notice_handler(
+            lambda notice: self._warned.add(id(connection)) if notice.severity_nonlocalized == "WARNING" else None
+        )
+        return connection
+
+    def take_warning(self, connection: "psycopg.Connection[Any]") -> bool:
+        """Return whether the server sent a warning on this connection."""
+        warned = id(connection) in self._warned
+        self._warned.discard(id(connection))
+        return warned
+
+    @contextmanager
+    def _connection(self) -> Iterator["psycopg.Connection[Any]"]:
+        """Lend a connection; it is closed after an error, and used again otherwise."""
+        if self._closed:
+            raise StoreFailedError("is closed: open it again", self.place)
+        if not self._room.acquire(timeout=_LOCK_MS / 1e3):
+            raise StoreBusyError(f"is busy: all {_MAX_CONNECTIONS} connections are in use", self.place)
+        connection: psycopg.Connection[Any] | None = None
+        try:
+            with self._mutex:
+                self._idle = [each for each in self._idle if not each.closed]
+                if self._idle:
+                    connection = self._idle.pop()
+            try:
+                if connection is None:
+                    connection = self._connect()
+                yield connection
+            except psycopg.Error as error:
+                if isinstance(error, _LOST):
+                    self._close_idle()  # they are lost, too: the server has restarted, or another one took over
+                raise self._translated(error) from error
+            with self._mutex:
+                if not self._closed and not connection.closed:  # type: ignore[redundant-expr]
+                    self._idle.append(connection)
+                    connection = None
+        finally:
+            self._room.release()
+            if connection is not None:
+                connection.close()
+
+    def _translated(self, error: psycopg.Error) -> StoreError:
+        """Return the error of the library; the server's own message may hold data, so only its first line is shown."""
+        place, text = self.place, str(error).strip().partition("\n")[0]
+        if isinstance(error, psycopg.errors.LockNotAvailable):
+            return StoreBusyError(f"is busy: another process has held the lock for {_LOCK_MS / 1e3:g} s", place)
+        if isinstance(error, psycopg.errors.DiskFull):
+            return StoreFullError("cannot grow: the disk is full, and nothing was written", place)
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            return StoreReadOnlyError(f"refuses this role: {text}", place)
+        if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+            return StoreFailedError("is read-only at present: a standby answers instead of the primary", place)
+        if isinstance(error, _LOST):
+            return StoreFailedError(f"cannot be reached: {text}", place)
+        if isinstance(error, psycopg.DataError | psycopg.ProgrammingError | psycopg.IntegrityError):
+            return StoreError(f"refused a statement: {text}", place)  # it would refuse it again
+        return StoreFailedError(f"refused a statement: {text}", place)
+
+    # --- Transactions -------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator["PostgresTransaction"]:
+        """Return a transaction."""
+        if self._readonly:
+            raise StoreReadOnlyError("was opened for reading only", self.place)
+        with self._connection() as connection:
+            transaction = PostgresTransaction(self, connection, self._begin)
+            try:
+                yield transaction
+            except BaseException:
+                transaction.roll_back()
+                raise
+            transaction.commit()
+
+    # --- Reading ------------------------------------------------------------------------------------------------------------
+
+    def _rows(self, statement: str, *values: object) -> list[Any]:
+        """Return the rows of a statement; after a lost connection it is sent once more, since it only reads."""
+        try:
+            with self._connection() as connection:
+                return connection.execute(self.statement(statement), values).fetchall()
+        except StoreFailedError:
+            time.sleep(0.05 + 0.1 * random.random())  # noqa: S311 - so that not all clients come back at once
+            with self._connection() as connection:
+                return connection.execute(self.statement(statement), values).fetchall()
+
+    def records(self, after: str = "", limit: int = 1_000) -> list[BanditRecord]:
+        """Return the bandits whose names come after a name, in their order."""
+        return [BanditRecord(*row) for row in self._rows(f"{_RECORD} WHERE name > %s ORDER BY name LIMIT %s", after, limit)]
+
+    def find(self, name: str) -> BanditRecord | None:
+        """Return a bandit, or None."""
+        return next((BanditRecord(*row) for row in self._rows(f"{_RECORD} WHERE name = %s", name)), None)
+
+    def count(self) -> int:
+        """Return the number of bandits."""
+        ((number,),) = self._rows("SELECT count(*) FROM {schema}.rotting_bandits")
+        return int(number)
+
+    def events(self, record: BanditRecord, first: int, limit: int = MAX_EVENTS) -> list[StoredEvent]:
+        """Return events from number `first` on."""
+        rows = self._rows(f"{_EVENT} AND number >= %s ORDER BY number LIMIT %s", record.row, first, limit)
+        return _cut(rows)
+
+    def last(self, record: BanditRecord) -> StoredEvent | None:
+        """Return the last event of a bandit."""
+        rows = self._rows(f"{_EVENT} ORDER BY number DESC LIMIT 1", record.row)
+        return next((StoredEvent(*row) for row in rows), None)
+
+    def keys(self, record: BanditRecord, after: str = "", limit: int = MAX_EVENTS) -> list[StoredKey]:
+        """Return idempotency keys of a bandit, in their order, after a key."""
+        rows = self._rows(f"{_KEY} AND key > %s ORDER BY key LIMIT %s", record.row, after, limit)
+        return [StoredKey(*row) for row in rows]
+
+    def snapshots(self, record: BanditRecord) -> list[StoredSnapshot]:
+        """Return the snapshots that can be used, the newest first."""
+        statement = (
+            "SELECT number, digest, state FROM {schema}.rotting_snapshots "
+            "WHERE bandit = %s AND (revision = %s OR number = %s) ORDER BY number DESC"
+        )
+        return [StoredSnapshot(*row) for row in self._rows(statement, record.row, REVISION, record.base)]
+
+    # --- Upkeep -------------------------------------------------------------------------------------------------------------
+
+    def save_snapshot(self, record: BanditRecord, snapshot: StoredSnapshot) -> None:
+        """Save a state, if the log still has the event that it belongs to."""
+        with self.transaction() as transaction:
+            transaction.save_snapshot(record, snapshot)
+
+    def sweep(self, before: int, limit: int) -> int:
+        """Delete at most `limit` rows that are not needed any more."""
+        expired = (
+            "DELETE FROM {schema}.rotting_keys WHERE (bandit, key) IN "
+            "(SELECT bandit, key FROM {schema}.rotting_keys WHERE time < %s ORDER BY time LIMIT %s)"
+        )
+        replaced = (
+            'WITH ends AS (SELECT "row", base AS last FROM {schema}.rotting_bandits WHERE base > 0 '
+            'UNION ALL SELECT "row", 9223372036854775807 FROM {schema}.rotting_deleted) '
+            "DELETE FROM {schema}.rotting_events WHERE (bandit, number) IN "
+            '(SELECT bandit, number FROM ends JOIN {schema}.rotting_events ON bandit = "row" AND number <= last LIMIT %s)'
+        )
+        with self._connection() as connection:
+            deleted = connection.execute(self.statement(expired), (before, limit)).rowcount
+            deleted += connection.execute(self.statement(replaced), (limit,)).rowcount
+            if not deleted:
+                for table in ("keys", "snapshots"):
+                    rest = _REST.replace("TABLE", table)
+                    connection.execute(self.statement(rest))
+        return deleted
+
+    def size(self) -> int:
+        """Return the bytes of all tables and their indexes."""
+        tables = ("bandits", "events", "keys", "snapshots")
+        sizes = " + ".join(f"pg_total_relation_size('{{schema}}.rotting_{table}')" for table in tables)
+        ((size,),) = self._rows(f"SELECT {sizes}")
+        return int(size)
+
+    def check(self) -> list[str]:
+        """Return nothing: PostgreSQL has tools of its own (`pg_amcheck`, data checksums)."""
+        return []
+
+    def now(self) -> int:
+        """Return the time of the server, in microseconds since 1970."""
+        ((now,),) = self._rows(_NOW)
+        return int(now)
+
+    def check_ready(self) -> None:
+        """Raise a `StoreError` if the server does not answer."""
+        self._rows(_NOW)
+
+    def before_fork(self) -> None:
+        """Do nothing: a child leaves the connections of its parent alone."""
+
+    def after_fork_in_parent(self) -> None:
+        """Do nothing."""
+
+    def after_fork(self) -> None:
+        """Forget all connections, which belong to the parent process."""
+        self._inherited = [*self._idle, *getattr(self, "_inherited", [])]  # never closed: the server would end the parent's
+        self._forget_connections()
+
+    def close(self) -> None:
+        """Close all idle connections; the others are closed when they come back."""
+        self._closed = True
+        self._close_idle()
+
+    def _close_idle(self) -> None:
+        with self._mutex:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+
+class PostgresTransaction:
+    """A transaction; see `Transaction`. Its statements are sent when their results are needed."""
+
+    def __init__(self, database: PostgresDatabase, connection: "psycopg.Connection[Any]", begin: tuple[str, ...]) -> None:
+        self._database, self._connection, self._begin = database, connection, begin
+        self._begun = False
+        self._writes: list[tuple[sql.Composed, tuple[object, ...]]] = []
+
+    def _ask(self, *statements: tuple[str, tuple[object, ...]]) -> list[list[Any]]:
+        """Send statements in one message, and return the rows of each."""
+        connection, database = self._connection, self._database
+        with connection.pipeline():
+            if not self._begun:
+                self._begun = True
+                for each in self._begin:
+                    connection.execute(each)
+            cursors = [connection.execute(database.statement(text), values) for text, values in statements]
+        return [cursor.fetchall() for cursor in cursors]
+
+    def record(self, name: str) -> BanditRecord | None:
+        """Lock a bandit, and return its record."""
+        ((version,),), rows = self._ask(
+            ("SELECT format FROM {schema}.rotting_format", ()), (f"{_RECORD} WHERE name = %s FOR UPDATE", (name,))
+        )
+        self._database.check_format(version)
+        return next((BanditRecord(*row) for row in rows), None)
+
+    def read(self, record: BanditRecord, first: int, keys: Collection[str]) -> Reading:
+        """Return the events from number `first` on, the keys that are known, and the time."""
+        events, known, ((now,),) = self._ask(
+            (f"{_EVENT} AND number >= %s ORDER BY number LIMIT %s", (record.row, first, MAX_EVENTS + 1)),
+            (f"{_KEY} AND key = ANY(%s)", (record.row, list(keys))),
+            (_NOW, ()),
+        )
+        return Reading(_cut(events), {row[0]: StoredKey(*row) for row in known}, now)
+
+    def append(self, record: BanditRecord, events: Iterable[StoredEvent], keys: Iterable[StoredKey]) -> None:
+        """Append events, and store keys."""
+        listed, stored = list(events), list(keys)
+        if listed:
+            insert = (
+                "INSERT INTO {schema}.rotting_events SELECT %s, * FROM "
+                "unnest(%s::bigint[], %s::bigint[], %s::text[], %s::bytea[], %s::bytea[])"
+            )
+            self._write(insert, record.row, *map(list, zip(*listed, strict=True)))
+        if stored:
+            insert = (
+                "INSERT INTO {schema}.rotting_keys SELECT %s, * FROM "
+                "unnest(%s::text[], %s::bytea[], %s::bigint[], %s::bytea[]) "
+                "ON CONFLICT (bandit, key) DO UPDATE "
+                "SET request = excluded.request, time = excluded.time, answer = excluded.answer"
+            )
+            self._write(insert, record.row, *map(list, zip(*stored, strict=True)))
+
+    def _write(self, statement: str, *values: object) -> None:
+        self._writes.append((self._database.statement(statement), values))
+
+    def create(self, record: BanditRecord) -> BanditRecord | None:
+        """Add and lock a bandit."""
+        insert = (
+            "INSERT INTO {schema}.rotting_bandits (id, name, description, archived, keep, base, base_digest) "
+            'VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (name) DO NOTHING RETURNING "row"'
+        )
+        (rows,) = self._ask((insert, tuple(record[1:])))
+        return record._replace(row=rows[0][0]) if rows else None
+
+    def update(self, record: BanditRecord) -> None:
+        """Write whether a bandit is archived, how long its events are kept, and its base."""
+        update = 'UPDATE {schema}.rotting_bandits SET archived = %s, keep = %s, base = %s, base_digest = %s WHERE "row" = %s'
+        self._write(update, record.archived, record.keep, record.base, record.base_digest, record.row)
+
+    def delete(self, record: BanditRecord) -> None:
+        """Delete a bandit."""
+        self._write('DELETE FROM {schema}.rotting_bandits WHERE "row" = %s', record.row)
+        self._write("INSERT INTO {schema}.rotting_deleted VALUES (%s)", record.row)
+
+    def save_snapshot(self, record: BanditRecord, snapshot: StoredSnapshot) -> None:
+        """Save a state, if the log still has the event that it belongs to."""
+        insert = (
+            "INSERT INTO {schema}.rotting_snapshots SELECT %s, %s, %s, %s, %s WHERE EXISTS "
+            "(SELECT FROM {schema}.rotting_events WHERE bandit = %s AND number = %s AND digest = %s) "
+            "ON CONFLICT (bandit, number) DO UPDATE "
+            "SET digest = excluded.digest, revision = excluded.revision, state = excluded.state"
+        )
+        row, number, digest = record.row, snapshot.number, snapshot.digest
+        self._write(insert, row, number, digest, REVISION, snapshot.state, row, number, digest)
+        old = (
+            "DELETE FROM {schema}.rotting_snapshots WHERE bandit = %s AND number NOT IN (SELECT number FROM "
+            "{schema}.rotting_snapshots WHERE bandit = %s ORDER BY number DESC LIMIT 2) "
+            'AND number NOT IN (SELECT base FROM {schema}.rotting_bandits WHERE "row" = %s)'
+        )
+        self._write(old, row, row, row)
+
+    def save_base(self, record: BanditRecord, base: StoredSnapshot) -> None:
+        """Make a snapshot the base of a bandit."""
+        insert = (
+            "INSERT INTO {schema}.rotting_snapshots VALUES (%s, %s, %s, %s, %s) ON CONFLICT (bandit, number) DO UPDATE "
+            "SET digest = excluded.digest, revision = excluded.revision, state = excluded.state"
+        )
+        self._write(insert, record.row, base.number, base.digest, REVISION, base.state)
+        self.update(record._replace(base=base.number, base_digest=base.digest))
+
+    def commit(self) -> None:
+        """Send what is to be written, and commit."""
+        if not (self._begun or self._writes):
+            return
+        connection = self._connection
+        try:
+            with connection.pipeline():
+                if not self._begun:
+                    for each in self._begin:
+                        connection.execute(each)
+                for statement, values in self._writes:
+                    connection.execute(statement, values)
+                connection.execute("COMMIT")
+        except _LOST as error:
+            if not (connection.closed or connection.broken or (error.sqlstate or "08")[:2] in {"08", "57"}):
+                self.roll_back()  # such as a full disk: the server says that nothing was committed
+                raise
+            connection.close()
+            text = str(error).strip().partition("\n")[0]
+            raise OutcomeUnknownError(f"was lost while a change was committed: {text}", self._database.place) from error
+        except psycopg.Error:
+            self.roll_back()
+            raise
+        if self._database.take_warning(connection):
+            connection.close()
+            reason = "did not wait for its standby: whether a change was committed there is not known"
+            raise OutcomeUnknownError(reason, self._database.place)
+
+    def roll_back(self) -> None:
+        """Undo everything; a connection on which that fails is closed."""
+        try:
+            if not self._connection.closed:
+                self._connection.execute("ROLLBACK")
+        except psycopg.Error:
+            self._connection.close()
+
+
+def _cut(rows: list[Any]) -> list[StoredEvent]:
+    """Return the events in rows up to `MAX_BYTES`."""
+    found: list[StoredEvent] = []
+    size = 0
+    for row in rows:
+        size += len(row[3]) if found else 0  # the first may be one that the caller knows
+        found.append(StoredEvent(*row))
+        if size > MAX_BYTES:
+            break
+    return found
+
+
+def parse_url(url: str, readonly: bool) -> tuple[str, str, str]:
+    """Return what libpq gets, the schema, and the address without a password, for messages.
+
+    Example:
+        >>> _, schema, place = parse_url("postgresql://ann:secret@db/ads?schema=eu", readonly=False)
+        >>> schema, place
+        ('eu', 'postgresql://ann@db/ads?schema=eu')
+    """
+    start, _, query = url.partition("?")
+    parts = [each for each in query.split("&") if each]
+    schemas = [each.partition("=")[2] for each in parts if each.startswith("schema=")]
+    schema = schemas[-1] if schemas else "rotting"
+    if not schema or len(schema) > 63 or not schema.replace("_", "a").isalnum():
+        raise InvalidValueError("schema", "be letters, digits and _, 63 of them at most", schema)
+    rest = "&".join(each for each in parts if not each.startswith("schema="))
+    try:
+        if "@" in query:
+            raise psycopg.ProgrammingError
+        settings = conninfo.conninfo_to_dict(f"{start}?{rest}" if rest else start)
+        if "@" in str(settings.get("dbname", "")) or not str(settings.get("port", "1")).replace(",", "").isdigit():
+            raise psycopg.ProgrammingError  # a password with / in it was taken for the name of the database
+    except psycopg.Error:  # whose text may hold the password
+        rule = "be an address such as postgresql://user@host/database, in which special characters are escaped: / as %2F"
+        raise InvalidValueError("store", rule, None, got="something else") from None
+    defaults: dict[str, Any] = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
+    defaults["tcp_user_timeout"] = 10_000  # ms
+    if not readonly:
+        defaults["target_session_attrs"] = "read-write"
+    user = f"{settings['user']}@" if settings.get("user") else ""
+    port = f":{settings['port']}" if settings.get("port") else ""
+    place = f"postgresql://{user}{settings.get('host') or ''}{port}/{settings.get('dbname') or ''}"
+    shown = place if schema == "rotting" else f"{place}?schema={schema}"
+    return conninfo.make_conninfo(**{**defaults, **settings}), schema, shown

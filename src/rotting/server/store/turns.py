@@ -1,0 +1,849 @@
+"""Changes of bandits, which many processes and threads make at the same time.
+
+The log of a bandit is the only truth. What a process has in memory, a `Folded` bandit, is a cache of its fold. Every change is
+made in a *turn*: one transaction that locks the bandit, folds the events that others have written since, makes the calls that
+wait, appends their events, and commits. Only then do the callers get their results. If anything fails, the transaction is
+rolled back and the cache is dropped. So nobody owns a bandit, and nobody has to be replaced when a process dies.
+
+Calls that arrive during a turn share the next one. The first caller that finds no turn under way starts one in a worker thread;
+callers only wait, so that a caller who gives up takes nobody down.
+"""
+
+import logging
+import os
+import random
+import threading
+import time
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from rotting.errors import (
+    InvalidArgumentError,
+    InvalidValueError,
+    OutcomeUnknownError,
+    RottingError,
+    StoreBusyError,
+    StoreDamagedError,
+    StoreError,
+    StoreFailedError,
+    StoreFormatError,
+)
+from rotting.live.bandit import Bandit
+from rotting.live.bandit_state import BanditState
+from rotting.live.locks import Guard
+from rotting.live.policy_state import arrays
+from rotting.live.values import Decision
+from rotting.server.store.database import MAX_BYTES, MAX_EVENTS, Database, Reading, Transaction
+from rotting.server.store.events import (
+    MICROSECOND,
+    BanditRecord,
+    StoredEvent,
+    StoredKey,
+    StoredSnapshot,
+    chained,
+    decode_event,
+    encode_event,
+    event_digest,
+    initial_state,
+)
+from rotting.server.store.snapshots import SNAPSHOT_EVENTS, restore_snapshot, to_snapshot
+from rotting.simulation.engines.tiers import CompileMode
+
+T = TypeVar("T")
+
+MAX_WAITING = 10_000
+"""How many calls of a lane may wait for a turn."""
+_MAX_CALLS = 256  # calls that share a turn
+_MAX_SECONDS = 0.1  # of computing in a turn; the calls that are left wait for the next one
+_PATIENCE = 0.05  # seconds that a turn waits for a read of its bandit
+_MAX_FOLDED = 10_000  # bandits in memory; the one that was used longest ago is dropped
+_PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5)  # seconds between two attempts, while the database cannot be reached
+_PASSING = (StoreFailedError, StoreBusyError, OutcomeUnknownError)
+"""Errors of a database that may come back: calls are made again until their deadline."""
+_log = logging.getLogger("rotting.server")
+
+
+class RecordedBandit(Bandit[Any]):
+    """A bandit that a `Folded` uses: it keeps its events for the turn, and its warnings for the callers."""
+
+    def __init__(self, state: BanditState, clock: Callable[[], float], warn: Callable[[str], object]) -> None:
+        state.events = []
+        self._hold(Guard(state, clock=clock), warn)
+
+    def take_events(self) -> list[dict[str, Any]]:
+        """Return the events since the last call."""
+        events, self._state.events = self._state.events or [], []
+        return events
+
+    def opened_at(self, now: float) -> None:
+        """Take decisions whose time is not known for made at this time, the first time that it is called."""
+        self._guard.opened = self._guard.opened or now
+
+    def settle(self) -> None:
+        """Settle the decisions whose reward window has closed."""
+        self._guard.settle()
+
+    @property
+    def state(self) -> BanditState:
+        """The state."""
+        return self._state
+
+
+class Folded:
+    """A bandit in memory: the fold of its log up to an event.
+
+    Args:
+        record: the bandit.
+        state: the state after the event `number`.
+        number: the number of the last event that is folded.
+        digest: its digest.
+        time: its time, in microseconds since 1970.
+    """
+
+    def __init__(self, record: BanditRecord, state: BanditState, number: int, digest: bytes, time: int = 0) -> None:
+        self.record, self.number, self.digest, self.time = record, number, digest, time
+        self.warnings: list[str] = []
+        """The warnings of the call that is being made."""
+        self.lock = threading.RLock()
+        """Held while the bandit is changed, until the change is committed."""
+        self.bandit = RecordedBandit(state, lambda: self.time * MICROSECOND, self.warnings.append)
+        self.keys: dict[str, StoredKey] = {}
+        """The idempotency keys that the calls of this turn ask for, and those that they store."""
+        self.changes: dict[str, Any] = {}
+        """The changes of the record in this turn: `archived`, `keep` or `deleted`."""
+        self.latest: Decision | None = None
+        """The latest decision that was made here."""
+        self._events: list[StoredEvent] = []
+        self._new_keys: list[StoredKey] = []
+
+    def matches(self, record: BanditRecord, events: list[StoredEvent]) -> bool:
+        """Return whether the log, read from event `number` on, still begins with the event that was folded last.
+
+        After the database was restored or has failed over, it may not.
+        """
+        if record.id != self.record.id or self.number < record.base:
+            return False
+        if self.number == record.base:
+            return self.digest == record.first_digest
+        return bool(events) and events[0].number == self.number and events[0].digest == self.digest
+
+    def follow(self, events: Iterable[StoredEvent]) -> None:
+        """Fold events; those that are folded already are passed over. Raises a `StoreError` if the chain is broken."""
+        state = self.bandit.state
+        state.events = None  # what others have written is not written again
+        try:
+            for event in events:
+                if event.number <= self.number:
+                    self.time = max(self.time, event.time)
+                    continue
+                number, when, caller, payload, digest = event
+                if number != self.number + 1 or event_digest(self.digest, number, when, caller, payload) != digest:
+                    name = self.record.name
+                    raise StoreDamagedError(f"is damaged: event {self.number + 1} of bandit {name!r} is not what was written")
+                try:
+                    state.apply(decode_event(event))
+                except InvalidArgumentError as error:
+                    reason = f"is damaged: event {number} of bandit {self.record.name!r} does not fit those before it: {error}"
+                    raise StoreDamagedError(reason) from error
+                self.number, self.digest, self.time = number, digest, when
+        finally:
+            state.events = []
+
+    def store_key(self, key: str, request: bytes, answer: bytes) -> None:
+        """Store an idempotency key with the change that is being made; an empty answer cancels it."""
+        stored = StoredKey(key, request, self.time, answer)
+        self.keys[key] = stored
+        self._new_keys.append(stored)
+
+    def record_events(self, caller: str) -> None:
+        """Add the events of the call that was just made to the log."""
+        payloads = [encode_event(event) for event in self.bandit.take_events()]
+        if payloads:
+            new = chained(self.digest, self.number, self.time, caller, payloads)
+            self.number, self.digest = new[-1].number, new[-1].digest
+            self._events += new
+
+    def show_changes(self) -> None:
+        """Let the later calls of the turn see that the bandit was archived or deleted."""
+        if self.changes.get("archived") or self.changes.get("deleted"):
+            self.record = self.record._replace(archived=True)
+
+    def write(self, transaction: Transaction) -> list[StoredEvent]:
+        """Write what the calls of this turn have changed, and return their events."""
+        events, keys, changes = self._events, self._new_keys, self.changes
+        self._events, self._new_keys, self.changes, self.keys = [], [], {}, {}
+        if events or keys:
+            transaction.append(self.record, events, keys)
+        if changes.pop("deleted", False):
+            transaction.delete(self.record)
+        elif changes:
+            self.record = self.record._replace(**changes)
+            transaction.update(self.record)
+        return events
+
+
+class Call(Generic[T]):
+    """A change of a bandit that waits for its turn.
+
+    Args:
+        name: the bandit.
+        work: makes the change and returns the result. It is called in a worker thread, and may be called again if the turn
+            failed, on a bandit without the change. If it raises a `RottingError`, the change was refused.
+        caller: the name of the caller's token, for the log.
+        keys: the idempotency keys that `work` looks up in `Folded.keys`.
+        new: returns the record and the state of a bandit to create if there is none of this name.
+        seconds: how long to wait for the result.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        work: Callable[[Folded], T],
+        *,
+        caller: str = "",
+        keys: tuple[str, ...] = (),
+        new: Callable[[], tuple[BanditRecord, BanditState]] | None = None,
+        seconds: float = 30.0,
+    ) -> None:
+        self.name, self.work, self.caller, self.keys, self.new = name, work, caller, keys, new
+        self.began = time.monotonic()
+        self.until = self.began + seconds
+        self.seconds = seconds
+        self.future: Future[T] = Future()
+        self.warnings: list[str] = []
+        """The warnings of the change; complete when the future is done."""
+        self.alone = False
+        """Whether the call gets a turn of its own, since one that it shared has failed."""
+
+    def result(self) -> T:
+        """Wait for the result."""
+        try:
+            return self.future.result(max(0.0, self.until - time.monotonic()) + 0.05)
+        except TimeoutError as error:
+            if isinstance(error, StoreError):
+                raise
+            if self.future.done():
+                return self.future.result()
+            if self.future.cancel():
+                raise StoreBusyError(f"is busy: a call has waited for {self.seconds:g} s; nothing was changed") from None
+            raise OutcomeUnknownError(f"has not answered within {self.seconds:g} s: the change may be written or not") from None
+
+    def finish(self, result: "T | BaseException") -> None:
+        """Set the result, or the exception; nobody may wait for it any more."""
+        with suppress(InvalidStateError):
+            if isinstance(result, BaseException):
+                self.future.set_exception(result)
+            else:
+                self.future.set_result(result)
+
+
+class _Lane:
+    """The calls that share turns: those of one bandit, or of all."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[Call[Any]] = deque()
+        self.led = False
+        """Whether a thread makes the turns of this lane."""
+        self.unresolved: list[_Unresolved] = []
+        self.attempts = 0
+        """How many turns have failed since the last that did not."""
+
+
+class _Done(NamedTuple):
+    """A call that was made in a turn, and what it returned or raised."""
+
+    call: Call[Any]
+    result: Any
+
+
+class _Unresolved(NamedTuple):
+    """A turn whose commit may have succeeded: if the event is in the log, it has."""
+
+    name: str
+    event: StoredEvent
+    done: list[_Done]
+
+
+class _Turn:
+    """What a turn has done so far."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.calls: list[Call[Any]] = []
+        """The calls that are made in it."""
+        self.deferred: list[tuple[str, list[Call[Any]]]] = []
+        """Calls that wait until their bandit is loaded; they are not made in this turn."""
+        self.done: list[_Done] = []
+        self.touched: list[Folded] = []
+        """The bandits that it changed in memory."""
+        self.written: dict[str, list[StoredEvent]] = {}
+        self.folded = 0
+        self.locks = ExitStack()
+        """Releases the bandits when the turn has ended."""
+        self.resolved: list[tuple[_Unresolved, bool]] = []
+        """Earlier turns whose commit was interrupted, and whether they are in the log."""
+
+    def defer(self, name: str, calls: list[Call[Any]]) -> None:
+        """Take calls out of the turn, until their bandit is loaded."""
+        self.calls = [call for call in self.calls if call not in calls]
+        self.deferred.append((name, calls))
+
+
+class _PoisonedError(Exception):
+    """A call has failed in an unexpected way: the turn is rolled back, and its calls are made one by one."""
+
+
+class TurnReport(NamedTuple):
+    """What a turn has done, for metrics and listeners."""
+
+    seconds: float
+    calls: int
+    folded: int
+    """How many events of others were folded."""
+    events: dict[str, list[StoredEvent]]
+    """The events that were written, by the name of their bandit."""
+
+
+class Turns:
+    """Makes the changes of the bandits of a database, from any number of threads.
+
+    Args:
+        database: the database, which `close` closes.
+        compile: when policies are compiled, as for `Bandit`.
+        report: called after each turn, in a worker thread.
+        clock: the time in seconds; that of the database by default.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        compile: CompileMode = "auto",
+        report: Callable[[TurnReport], object] | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self.database, self.compile, self._report, self._clock = database, compile, report, clock
+        self._closed = False
+        self._start()
+        _all_turns.add(self)
+
+    def _start(self) -> None:
+        self._mutex = threading.Lock()
+        self._lanes: dict[str, _Lane] = {}
+        self._folded: OrderedDict[str, Folded] = OrderedDict()
+        self._loading: dict[str, list[Call[Any]]] = {}
+        self._leaders = ThreadPoolExecutor(1 if self.database.one_lane else 12, "rotting-turn")
+        self._loaders = ThreadPoolExecutor(2, "rotting-load")
+        self._saving: set[str] = set()
+
+    # --- Calls ----------------------------------------------------------------------------------------------------------------
+
+    def submit(self, call: Call[T]) -> Call[T]:
+        """Queue a call for the next turn; its `future` gets the result."""
+        with self._mutex:
+            if self._closed:
+                raise StoreFailedError("is closed: open it again", self.database.place)
+            lane = self._lane(call.name)
+            if len(lane.waiting) >= MAX_WAITING:
+                raise StoreBusyError(f"is busy: {MAX_WAITING} calls wait already", self.database.place)
+            lane.waiting.append(call)
+            self._lead(lane)
+        return call
+
+    def change(self, name: str, work: Callable[[Folded], T], **options: Any) -> T:
+        """Make a change and wait for its result; the options are those of `Call`."""
+        return self.submit(Call(name, work, **options)).result()
+
+    def read(self, name: str, work: Callable[[Folded], T], seconds: float = 30.0) -> T:
+        """Return what `work` returns for a bandit with all events that are in the log now; it must not change the bandit.
+
+        It waits at most so many seconds for a turn that is under way.
+        """
+        until = time.monotonic() + seconds
+        while True:
+            with self._mutex:
+                folded = self._folded.get(name)
+            if folded is None:
+                folded = self._load(name)
+            if not folded.lock.acquire(timeout=max(0.0, until - time.monotonic())):
+                reason = f"is busy: a turn of bandit {name!r} has not ended within {seconds:g} s"
+                raise StoreBusyError(reason, self.database.place)
+            try:
+                if self._catch_up(folded):
+                    return work(folded)
+            finally:
+                folded.lock.release()
+            self._drop(folded)
+            if time.monotonic() > until:
+                raise StoreBusyError(f"is busy: bandit {name!r} was not read within {seconds:g} s", self.database.place)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not closed."""
+        return not self._closed
+
+    def is_loaded(self, name: str) -> bool:
+        """Return whether a bandit is in memory."""
+        return name in self._folded
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for a turn."""
+        with self._mutex:
+            return sum(len(lane.waiting) for lane in self._lanes.values())
+
+    def oldest_wait(self) -> float:
+        """Return for how many seconds the oldest call has been waiting for a turn."""
+        with self._mutex:
+            oldest = min((lane.waiting[0].began for lane in self._lanes.values() if lane.waiting), default=None)
+        return 0.0 if oldest is None else time.monotonic() - oldest
+
+    @property
+    def loaded(self) -> int:
+        """How many bandits are in memory."""
+        return len(self._folded)
+
+    def pending(self, name: str) -> int | None:
+        """Return how many decisions of a bandit have no reward, if it is in memory."""
+        folded = self._folded.get(name)
+        return None if folded is None else folded.bandit.pending
+
+    def latest(self, name: str) -> Decision | None:
+        """Return the latest decision of a bandit that was made here, with its reason."""
+        folded = self._folded.get(name)
+        return None if folded is None else folded.latest
+
+    def settle_windows(self) -> None:
+        """Settle the decisions of the bandits in memory whose reward window has closed, with turns of nobody's calls."""
+        with self._mutex:
+            folded = list(self._folded.values())
+        for each in folded:
+            state = each.bandit.state
+            oldest = state.ledger.oldest()
+            if state.window is None or oldest is None or oldest.time is None or each.record.archived:
+                continue
+            if oldest.time + state.window.seconds < time.time():
+                with suppress(StoreError):
+                    self.submit(Call(each.record.name, lambda folded: folded.bandit.settle()))
+
+    def close(self) -> None:
+        """Wait for the calls that are being made, and close the database. A second call does nothing."""
+        with self._mutex:
+            self._closed = True
+        self._loaders.shutdown()
+        self._leaders.shutdown()
+        self.database.close()
+
+    def _lane(self, name: str) -> _Lane:
+        return self._lanes.setdefault("" if self.database.one_lane else name, _Lane())
+
+    def _lead(self, lane: _Lane) -> None:
+        """Start making turns, unless a thread does so already. The mutex must be held."""
+        if not lane.led and lane.waiting:
+            lane.led = True
+            self._leaders.submit(self._make_turns, lane)
+
+    def _make_turns(self, lane: _Lane) -> None:
+        while True:
+            with self._mutex:
+                if not (lane.waiting or lane.unresolved):
+                    lane.led = False
+                    for name in [name for name, each in self._lanes.items() if each is lane]:
+                        del self._lanes[name]
+                    return
+            self._make_turn(lane)
+            if not self.database.one_lane:  # to the end of the queue, so that busy bandits do not keep others waiting
+                with suppress(RuntimeError):  # closing: go on here
+                    self._leaders.submit(self._make_turns, lane)
+                    return
+
+    def _take(self, lane: _Lane, most: int = _MAX_CALLS) -> list[Call[Any]]:
+        """Return the calls for a turn, without those that nobody waits for any more."""
+        taken: list[Call[Any]] = []
+        now = time.monotonic()
+        with self._mutex:
+            while lane.waiting and len(taken) < most:
+                call = lane.waiting[0]
+                if call.alone and taken:
+                    break
+                lane.waiting.popleft()
+                if call.future.cancelled() or call.until < now:
+                    call.finish(StoreBusyError(f"is busy: a call has waited for {call.seconds:g} s; nothing was changed"))
+                elif call.future.running() or call.future.set_running_or_notify_cancel():
+                    taken.append(call)
+                if call.alone:
+                    break
+        return taken
+
+    # --- Turns ----------------------------------------------------------------------------------------------------------------
+
+    def _make_turn(self, lane: _Lane) -> None:
+        """Make a turn. If it fails, its calls are made again later, or get the error."""
+        turn = _Turn()
+        try:
+            self._commit_turn(lane, turn)
+        except _PoisonedError as error:
+            self._drop(*turn.touched)
+            if len(turn.calls) == 1:
+                turn.calls[0].finish(error.__cause__ or error)
+            for call in turn.calls:
+                call.alone = True
+            self._put_back(lane, turn.calls)
+        except OutcomeUnknownError as error:
+            self._drop(*turn.touched)
+            first = next(((name, events[0]) for name, events in turn.written.items() if events), None)
+            if first is None:  # nothing was written that could be there or not
+                self._wait_for_database(lane, turn.calls, error)
+            else:
+                made = {id(each.call) for each in turn.done}
+                lane.unresolved.append(_Unresolved(*first, turn.done))
+                self._wait_for_database(lane, [call for call in turn.calls if id(call) not in made], error)
+        except StoreError as error:
+            self._drop(*turn.touched)
+            if len(turn.calls) > 1 and not isinstance(error, _PASSING):  # of one bandit: the others go on without it
+                for call in turn.calls:
+                    call.alone = True
+                self._put_back(lane, turn.calls)
+            else:
+                self._wait_for_database(lane, turn.calls, error)
+        except BaseException as error:  # noqa: BLE001 - a fault of ours: the callers get it, and later ones a new try
+            _log.exception("a turn failed")
+            self._drop(*turn.touched)
+            for call in turn.calls or self._take(lane, 1):
+                call.finish(error)
+        else:
+            lane.attempts = 0
+            for unresolved, is_written in turn.resolved:
+                lane.unresolved.remove(unresolved)
+                if is_written:
+                    for call, result in unresolved.done:
+                        call.finish(result)
+                else:
+                    self._put_back(lane, [call for call, _ in unresolved.done])
+            self._finish(turn)
+        finally:
+            for name, calls in turn.deferred:
+                self._start_loading(name, calls)
+
+    def _commit_turn(self, lane: _Lane, turn: "_Turn") -> None:
+        with turn.locks, self.database.transaction() as transaction:
+            # A lane of one bandit has only one name, which is locked before the calls are taken.
+            first = (lane.waiting or lane.unresolved)[0].name
+            locked = None if self.database.one_lane else transaction.record(first)
+            turn.resolved = self._resolve(lane, transaction)
+            turn.calls = self._take(lane)
+            groups: dict[str, list[Call[Any]]] = {}
+            for call in turn.calls:
+                groups.setdefault(call.name, []).append(call)
+            for name, calls in groups.items():
+                record = transaction.record(name) if self.database.one_lane else locked
+                prepared = self._prepare(transaction, record, name, calls, turn)
+                if prepared is None:
+                    continue
+                folded, reading = prepared
+                turn.touched.append(folded)
+                turn.folded += self._follow(folded, reading)
+                left = self._make_calls(folded, calls, turn)
+                turn.written[name] = folded.write(transaction)
+                if left:
+                    turn.calls = [call for call in turn.calls if call not in left]
+                    self._put_back(lane, left)
+
+    def _prepare(
+        self, transaction: Transaction, record: BanditRecord | None, name: str, calls: list[Call[Any]], turn: "_Turn"
+    ) -> tuple[Folded, Reading] | None:
+        """Return the locked bandit of some calls, and what is new in its log; None if they must wait until it is loaded."""
+        with self._mutex:
+            folded = self._folded.get(name)
+            if folded is not None:
+                self._folded.move_to_end(name)
+        if record is None:
+            folded = self._create(transaction, name, calls)
+            if folded is None:
+                error = InvalidValueError("bandit", "exist", name)
+                turn.done += [_Done(call, error) for call in calls]
+                return None
+            folded.lock.acquire()
+            turn.locks.callback(folded.lock.release)
+            return folded, Reading([], {}, self._now(transaction, folded))
+        # A read that takes long must not keep the lock of the database waiting.
+        if folded is None or not folded.lock.acquire(timeout=_PATIENCE):
+            turn.defer(name, calls)
+            return None
+        turn.locks.callback(folded.lock.release)
+        keys = {key for call in calls for key in call.keys}
+        reading = transaction.read(record, max(1, folded.number), keys)
+        is_far_behind = len(reading.events) > MAX_EVENTS or sum(len(each.payload) for each in reading.events[1:]) > MAX_BYTES
+        if is_far_behind or not folded.matches(record, reading.events):
+            if not is_far_behind:
+                self._drop(folded)
+            turn.defer(name, calls)
+            return None
+        folded.record = record
+        return folded, reading
+
+    def _now(self, transaction: Transaction, folded: Folded) -> int:
+        return transaction.read(folded.record, 1, ()).now
+
+    def _create(self, transaction: Transaction, name: str, calls: list[Call[Any]]) -> Folded | None:
+        """Create a bandit if one of the calls wants to, and none of this name was created meanwhile."""
+        new = next((call.new for call in calls if call.new is not None), None)
+        if new is None:
+            return None
+        record, state = new()
+        created = transaction.create(record)
+        if created is None:
+            raise StoreFailedError(f"had bandit {name!r} created by another process: try again", self.database.place)
+        folded = Folded(created, state, 0, created.first_digest)
+        with self._mutex:
+            self._folded[name] = folded
+        return folded
+
+    def _follow(self, folded: Folded, reading: Reading) -> int:
+        """Fold what others have written, and take over time and keys; return how many events were folded."""
+        before = folded.number
+        folded.follow(reading.events)
+        now = reading.now if self._clock is None else round(self._clock() / MICROSECOND)
+        folded.time = max(folded.time, now)
+        folded.bandit.opened_at(folded.time * MICROSECOND)
+        folded.keys = dict(reading.keys)
+        return folded.number - before
+
+    def _make_calls(self, folded: Folded, calls: list[Call[Any]], turn: "_Turn") -> list[Call[Any]]:
+        """Make the calls one after the other; return those that are left when the time is used up."""
+        for place, call in enumerate(calls):
+            if place and time.monotonic() - turn.began > _MAX_SECONDS:
+                return calls[place:]
+            folded.warnings.clear()
+            try:
+                result = call.work(folded)
+            except RottingError as error:  # refused, before anything was changed
+                result = error
+            except Exception as error:
+                raise _PoisonedError from error
+            try:
+                folded.record_events(call.caller)
+            except Exception as error:  # an event that cannot be written
+                raise _PoisonedError from error
+            folded.show_changes()
+            call.warnings = folded.warnings.copy()
+            turn.done.append(_Done(call, result))
+        return []
+
+    def _finish(self, turn: "_Turn") -> None:
+        """Give the callers their results; the turn is committed."""
+        if self._report is not None and turn.done:
+            try:
+                self._report(TurnReport(time.monotonic() - turn.began, len(turn.done), turn.folded, turn.written))
+            except Exception:  # noqa: BLE001 - the turn is committed, and its callers must get their results
+                _log.exception("the report of a turn failed")
+        for call, result in turn.done:
+            call.finish(result)
+        for folded in turn.touched:
+            events = turn.written.get(folded.record.name, ())
+            if events and is_due(folded.bandit.state, events[0].number, events[-1].number):
+                self._save(folded)
+        with self._mutex:
+            while len(self._folded) > _MAX_FOLDED:
+                self._folded.popitem(last=False)
+
+    def _put_back(self, lane: _Lane, calls: list[Call[Any]]) -> None:
+        with self._mutex:
+            waiting = {id(call) for call in lane.waiting}
+            lane.waiting.extendleft(reversed([each for each in calls if id(each) not in waiting and not each.future.done()]))
+
+    def _wait_for_database(self, lane: _Lane, taken: list[Call[Any]], error: StoreError) -> None:
+        """Try again in a moment if the database may come back, or give the callers the error."""
+        if not isinstance(error, _PASSING) or self._closed:
+            unresolved, lane.unresolved = lane.unresolved, []
+            for call in taken or [call for each in unresolved for call, _ in each.done] or self._take(lane, 1):
+                call.finish(error)
+            return
+        lane.attempts += 1
+        self._put_back(lane, taken)
+        time.sleep(_PAUSES[min(lane.attempts, len(_PAUSES)) - 1] * (0.5 + random.random()))  # noqa: S311 - only a pause
+        now = time.monotonic()
+        with self._mutex:
+            late = [call for call in lane.waiting if call.until < now]
+            for call in late:
+                lane.waiting.remove(call)
+        for call in late:
+            call.finish(error)
+        lane.unresolved = [each for each in lane.unresolved if any(call.until >= now for call, _ in each.done)]
+
+    def _resolve(self, lane: _Lane, transaction: Transaction) -> "list[tuple[_Unresolved, bool]]":
+        """Return the turns whose commit was interrupted, and whether they are in the log; their bandit is locked.
+
+        Their callers get their results after the commit of this turn: only then it is sure that a standby has them, too.
+        """
+        found: list[tuple[_Unresolved, bool]] = []
+        for each in lane.unresolved:
+            record = transaction.record(each.name)
+            events = [] if record is None else transaction.read(record, each.event.number, ()).events
+            found.append((each, bool(events) and events[0].digest == each.event.digest))
+        return found
+
+    # --- Bandits in memory ----------------------------------------------------------------------------------------------------
+
+    def _drop(self, *folded: Folded) -> None:
+        with self._mutex:
+            for each in folded:
+                if self._folded.get(each.record.name) is each:
+                    del self._folded[each.record.name]
+
+    def _start_loading(self, name: str, calls: list[Call[Any]]) -> None:
+        """Load a bandit in another thread; its calls wait, and go back to their lane afterwards."""
+        with self._mutex:
+            waiting = self._loading.get(name)
+            if waiting is not None:
+                waiting += calls
+                return
+            self._loading[name] = list(calls)
+        try:
+            self._loaders.submit(self._load_for_calls, name)
+        except RuntimeError:  # closing
+            for call in self._loading.pop(name):
+                call.finish(StoreFailedError("is closed: open it again", self.database.place))
+
+    def _load_for_calls(self, name: str) -> None:
+        error: BaseException | None = None
+        try:
+            with self._mutex:
+                folded = self._folded.get(name)
+            if folded is None:
+                self._load(name)
+            else:
+                with folded.lock:
+                    intact = self._catch_up(folded)
+                if not intact:
+                    self._drop(folded)
+        except BaseException as caught:  # noqa: BLE001 - the callers get it
+            error = caught
+        if isinstance(error, _PASSING):  # the lane waits for the database
+            time.sleep(_PAUSES[2])
+            error = None
+        with self._mutex:
+            calls = self._loading.pop(name, [])
+            if error is None:
+                lane = self._lane(name)
+                lane.waiting.extendleft(reversed(calls))
+                self._lead(lane)
+        if error is not None:
+            for call in calls:
+                call.finish(error)
+
+    def _load(self, name: str) -> Folded:
+        """Fold the log of a bandit, from its newest snapshot on."""
+        record = self.database.find(name)
+        if record is None:
+            raise InvalidValueError("bandit", "exist", name)
+        try:
+            folded = load(self.database, record, self.compile)
+        except StoreDamagedError:
+            now = self.database.find(name)
+            if now is None or (now.id, now.base) == (record.id, record.base):
+                raise
+            return self._load(name)  # events were replaced by a base meanwhile
+        with self._mutex:
+            return self._folded.setdefault(name, folded)
+
+    def _catch_up(self, folded: Folded) -> bool:
+        """Fold what is new in the log; return whether the log is still the one that was folded."""
+        record = self.database.find(folded.record.name)
+        if record is None:
+            return False
+        while True:
+            events = self.database.events(record, max(1, folded.number))
+            if not folded.matches(record, events):
+                return False
+            folded.record, before = record, folded.number
+            folded.follow(events)
+            if folded.number == before:
+                return True
+
+    def _save(self, folded: Folded) -> None:
+        """Save a snapshot in another thread. The bandit must be locked."""
+        record, number, digest = folded.record, folded.number, folded.digest
+        if record.name in self._saving:
+            return
+        self._saving.add(record.name)
+        state = folded.bandit.state.copy()
+
+        def save() -> None:
+            try:
+                self.database.save_snapshot(record, to_snapshot(number, digest, state))
+            except StoreError as error:  # nothing is lost: the log has every event
+                _log.warning("the snapshot of bandit %s was not saved: %s", record.name, error)
+            finally:
+                self._saving.discard(record.name)
+
+        with suppress(RuntimeError):  # closing
+            self._loaders.submit(save)
+
+    def after_fork(self) -> None:
+        """Begin anew in a forked process, which has none of its parent's threads and may not use its connections."""
+        self.database.after_fork()
+        self._start()
+
+
+def base_of(database: Database, record: BanditRecord, compile: CompileMode = "auto") -> Folded:
+    """Return a bandit before the first event that its log still has."""
+    snapshots = [each for each in database.snapshots(record) if each.number == record.base]
+    return _from_snapshots(record, snapshots, compile)
+
+
+def load(database: Database, record: BanditRecord, compile: CompileMode = "auto") -> Folded:
+    """Return a bandit as the fold of its log, from its newest usable snapshot on."""
+    folded = _from_snapshots(record, database.snapshots(record), compile)
+    while True:
+        events = database.events(record, folded.number + 1)
+        folded.follow(events)
+        if not events:
+            return folded
+
+
+def _from_snapshots(record: BanditRecord, snapshots: list[StoredSnapshot], compile: CompileMode) -> Folded:
+    for snapshot in snapshots:
+        try:
+            return Folded(record, restore_snapshot(snapshot, compile), snapshot.number, snapshot.digest)
+        except (RottingError, ValueError, TypeError, LookupError, AttributeError) as error:
+            if snapshot.number == record.base:
+                raise StoreFormatError(f"cannot read the base of bandit {record.name!r}: {error}") from error
+            _log.warning("bandit %s: the snapshot at event %d is skipped: %s", record.name, snapshot.number, error)
+    if record.base:
+        raise StoreDamagedError(f"is damaged: the base of bandit {record.name!r} is missing")
+    return Folded(record, initial_state(record, compile), 0, record.first_digest)
+
+
+def is_due(state: BanditState, first: int, last: int) -> bool:
+    """Return whether a snapshot is due after the events `first` to `last`: a large state is saved less often.
+
+    Of several processes, the one whose turn reaches the next multiple saves it.
+    """
+    size = sum(array.nbytes for array in arrays(state.chooser.learner.state))
+    events = int(SNAPSHOT_EVENTS * min(100.0, max(1.0, size / 200_000)))
+    return last // events > (first - 1) // events
+
+
+_all_turns: "weakref.WeakSet[Turns]" = weakref.WeakSet()
+
+
+def _before_fork() -> None:
+    for turns in list(_all_turns):
+        turns.database.before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    for turns in list(_all_turns):
+        turns.database.after_fork_in_parent()
+
+
+def _after_fork_in_child() -> None:
+    for turns in list(_all_turns):
+        turns.after_fork()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -1,0 +1,674 @@
+"""Every route, every outcome, every error."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rotting
+from rotting.server.http.tokens import new_token
+from tests.helpers.services import SONGS, Client, Response, Running, running
+
+BANDIT = "/v1/bandits/songs"
+
+
+def decide(client: Client, **body: Any) -> list[dict[str, Any]]:
+    response = client("POST", f"{BANDIT}/decisions", body)
+    assert response.status == 200, response
+    found: list[dict[str, Any]] = response.body["decisions"]
+    return found
+
+
+def outcomes(client: Client, *rewards: tuple[str, float]) -> list[str]:
+    response = client("POST", f"{BANDIT}/rewards", [{"id": key, "reward": value} for key, value in rewards])
+    assert response.status == 200, response
+    assert [each["id"] for each in response.body["results"]] == [key for key, _ in rewards]
+    return [each["outcome"] for each in response.body["results"]]
+
+
+def problem(response: Response, status: int, kind: str, *, field: str | None = None, value: str | None = None) -> None:
+    """Check that a response is a problem document with all its fields."""
+    assert response.status == status, response
+    assert response.headers["content-type"] == "application/problem+json"
+    assert response.body["status"] == status
+    assert response.body["type"] == f"urn:rotting:problem:{kind}"
+    assert set(response.body) >= {"title", "detail"}, response.body
+    about_field = status < 500 and status != 429  # the others are about the service
+    assert set(response.body) & {"field", "rule", "value"} == ({"field", "rule", "value"} if about_field else set()), (
+        response.body
+    )
+    assert field is None or response.body["field"] == field, response.body
+    assert value is None or response.body["value"] == value, response.body
+
+
+def events(client: Client, name: str = "songs") -> list[dict[str, Any]]:
+    return [each["payload"] for each in client("GET", f"/v1/bandits/{name}/log?limit=1000").body["events"]]
+
+
+def test_a_reward_window_is_part_of_a_bandit(client: Client) -> None:
+    windowed = {**SONGS, "reward_window": "30min", "missing": None}
+    made = client("PUT", BANDIT, windowed)
+    assert (made.status, made.body["reward_window"], made.body["missing"]) == (201, 1_800.0, None)
+    assert client("PUT", BANDIT, {**windowed, "reward_window": 1_800}).status == 200  # the same, in other words
+    for other in (SONGS, {**windowed, "reward_window": "1h"}, {**windowed, "missing": 0.0}):
+        problem(client("PUT", BANDIT, other), 409, "bandit-differs", field="bandit")
+    problem(client("PUT", f"{BANDIT}-2", {**SONGS, "reward_window": "soon"}), 422, "invalid-value", field="reward_window")
+    like = client("PUT", f"{BANDIT}-3", {"like": "songs"})
+    assert (like.body["reward_window"], like.body["missing"]) == (1_800.0, None)
+    client("POST", f"{BANDIT}/decisions", {"count": 2})
+    assert client("POST", f"{BANDIT}/expirations", {"older_than": "1h"}).body["expired"] == 0
+    both = {"older_than": "1h", "older_than_rounds": 1}
+    got = {"field": "ids, older_than_rounds or older_than", "value": "older_than_rounds and older_than"}
+    problem(client("POST", f"{BANDIT}/expirations", both), 422, "invalid-value", **got)
+    assert client("GET", BANDIT).body["pending"] == 2
+
+
+def test_creating_a_bandit_is_idempotent(client: Client) -> None:
+    first = client("PUT", BANDIT, SONGS)
+    assert first.status == 201
+    assert first.body == {
+        "name": "songs",
+        "policy": "ucb1",
+        "params": first.body["params"],
+        "seed": 0,
+        "pending_rule": "shrink",
+        "max_pending": 10_000,
+        "archived": False,
+        "rounds": 0,
+        "pending": 0,
+        "arms": ["jazz", "rock", "folk"],
+        "retired": [],
+        "reward_window": None,
+        "missing": None,
+    }
+    assert first.body["params"]["sigma"] == 0.5
+    decide(client)
+    again = client("PUT", BANDIT, SONGS)
+    assert (again.status, again.body["rounds"]) == (200, 1)
+    for other in (
+        {"policy": "uniform", "params": {}},
+        {"params": {"sigma": 0.25}},
+        {"arms": ["jazz"]},
+        {"arms": ["rock", "jazz", "folk"]},  # their order decides between arms that are level
+        {"seed": 1},
+        {"pending": "ignore"},
+        {"max_pending": 9_999},
+    ):
+        problem(client("PUT", BANDIT, {**SONGS, **other}), 409, "bandit-differs", field="bandit")
+    assert client("GET", BANDIT).body["rounds"] == 1
+
+
+def test_a_bandit_is_made_like_another(songs: Client) -> None:
+    decide(songs)
+    made = songs("PUT", "/v1/bandits/more", {"like": "songs", "seed": 7})
+    assert made.status == 201
+    assert (made.body["arms"], made.body["params"]["sigma"], made.body["seed"], made.body["rounds"]) == (
+        SONGS["arms"],
+        0.5,
+        7,
+        0,
+    )
+    assert songs("PUT", "/v1/bandits/more", {**SONGS, "seed": 7}).status == 200  # the same, said otherwise
+    other = songs("PUT", "/v1/bandits/other", {"like": "songs", "policy": "uniform"})
+    assert (other.status, other.body["params"]) == (201, {})
+    problem(songs("PUT", "/v1/bandits/third", {"like": "none"}), 404, "not-found", field="like", value="'none'")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"policy": "ucb2"}, "policy"),
+        ({"policy": "greedy-oracle", "params": {}}, "policy"),
+        ({"params": {"sigma": -1}}, "params.sigma"),
+        ({"params": {"sigma": True}}, "params[...]"),
+        ({"params": {"self": 1}}, "params"),
+        ({"params": {"gamma": 1}}, "params"),
+        ({"arms": []}, "arms"),
+        ({"arms": ["a", "a"]}, "arms"),
+        ({"arms": ["a", 1]}, "arms[1]"),
+        ({"arms": [""]}, "arms[0]"),
+        ({"arms": "abc"}, "arms"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 1.5}, "seed"),
+        ({"seed": 2**63}, "seed"),
+        ({"pending": "old"}, "pending"),
+        ({"max_pending": 0}, "max_pending"),
+        ({"colour": "red"}, "body"),
+    ],
+)
+def test_a_bandit_that_cannot_be_made_is_refused(shared_client: Client, change: dict[str, Any], field: str | None) -> None:
+    problem(shared_client("PUT", "/v1/bandits/more", {**SONGS, **change}), 422, "invalid-value", field=field)
+    assert [each["name"] for each in shared_client("GET", "/v1/bandits").body["bandits"]] == ["songs"]
+
+
+@pytest.mark.parametrize("missing", ["policy", "arms"])
+def test_a_new_bandit_needs_a_policy_and_arms(shared_client: Client, missing: str) -> None:
+    body = {name: value for name, value in SONGS.items() if name != missing}
+    problem(shared_client("PUT", "/v1/bandits/more", body), 422, "invalid-value", field=missing)
+
+
+def test_decisions_are_those_of_a_bandit(songs: Client) -> None:
+    twin = rotting.Bandit(rotting.UCB1(sigma=0.5), arms=SONGS["arms"])
+    for k in range(30):
+        count = 1 + k % 3
+        found, expected = decide(songs, count=count), twin.decide(count=count)
+        for got, want in zip(found, expected, strict=True):
+            assert (got["arm"], got["round"], got["propensity"]) == want[1:4]
+            reason = {name: value if math.isfinite(value) else None for name, value in want.reason._asdict().items()}
+            assert got["reason"] == reason
+            assert outcomes(songs, (got["id"], 0.25 * (k % 5))) == ["applied"]
+            assert twin.reward(want.id, 0.25 * (k % 5)) == "applied"
+    explanation = songs("GET", f"{BANDIT}/explain").body
+    assert explanation["round"] == twin.rounds + 1
+    assert {each.pop("arm"): each for each in explanation["arms"]} == {
+        arm: each._asdict() for arm, each in twin.explain().items()
+    }
+
+
+def test_no_body_means_one_decision(songs: Client) -> None:
+    response = songs("POST", f"{BANDIT}/decisions")
+    assert response.status == 200
+    assert [each["arm"] for each in response.body["decisions"]] == ["jazz"]
+
+
+def test_a_decision_is_limited_to_some_arms_and_without_others(songs: Client) -> None:
+    assert decide(songs, arms=["folk", "rock"], without=["rock"])[0]["arm"] == "folk"
+    assert {each["arm"] for each in decide(songs, without=["rock"], count=2)} == {"jazz", "folk"}
+    before = events(songs)
+    for body, field in (
+        ({"arms": ["pop"]}, "arms"),
+        ({"without": ["pop"]}, "without"),
+        ({"arms": []}, "arms"),
+        ({"without": SONGS["arms"]}, "without"),
+        ({"count": 4}, "count"),
+        ({"count": 0}, "count"),
+        ({"count": True}, "count"),
+        ({"count": "1"}, "count"),
+        ({"count": 1.5}, "count"),
+        ({"dry_run": 1}, "dry_run"),
+        ({"idempotency_key": ""}, "idempotency_key"),
+        ({"key": "a"}, "body"),
+    ):
+        problem(songs("POST", f"{BANDIT}/decisions", body), 422, "invalid-value", field=field)
+    assert events(songs) == before
+
+
+def test_a_dry_run_changes_nothing(songs: Client) -> None:
+    tried = decide(songs, dry_run=True, count=2)
+    assert [each["id"] for each in tried] == [None, None]
+    assert events(songs) == []
+    made = decide(songs, count=2)
+    assert [each | {"id": None} for each in made] == tried
+
+
+def test_an_idempotency_key_returns_the_same_decision(songs: Client) -> None:
+    first = decide(songs, idempotency_key="k", count=2)
+    assert decide(songs, idempotency_key="k", count=2) == first
+    other = songs("POST", f"{BANDIT}/decisions", {"idempotency_key": "k", "count": 1})
+    problem(other, 409, "key-reused", field="idempotency_key", value='"k"')
+    assert decide(songs, idempotency_key="l", count=2) != first
+    assert songs("PUT", "/v1/bandits/more", SONGS).status == 201
+    assert songs("POST", "/v1/bandits/more/decisions", {"idempotency_key": "k"}).status == 200  # keys are those of a bandit
+    assert sum("event" in each for each in events(songs)) == 4
+
+
+def test_an_idempotency_key_covers_every_field_of_the_request(songs: Client) -> None:
+    request: dict[str, Any] = {"arms": ["jazz", "rock", "folk"], "without": ["jazz"], "count": 1, "idempotency_key": "k"}
+    plain: dict[str, Any] = {"idempotency_key": "l"}
+    made = [decide(songs, **request), decide(songs, **plain)]
+    others: list[dict[str, Any]] = [
+        {"count": 2},
+        {"arms": ["jazz", "rock"]},
+        {"arms": None},
+        {"without": ["rock"]},
+        {"without": None},
+    ]
+    for other in (
+        *({**request, **each} for each in others),
+        {**plain, "arms": request["arms"]},
+        {**plain, "without": ["jazz"]},
+    ):
+        problem(songs("POST", f"{BANDIT}/decisions", other), 409, "key-reused", field="idempotency_key")
+    assert [decide(songs, **request), decide(songs, **plain)] == made
+    assert songs("GET", BANDIT).body["rounds"] == 2
+
+
+def test_an_idempotency_key_survives_a_restart(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot") as service:
+        client = service.client()
+        client("PUT", BANDIT, SONGS)
+        first = decide(client, idempotency_key="schlüssel \U0001f600", count=2)
+        assert outcomes(client, (first[0]["id"], 1.0)) == ["applied"]
+        decide(client)
+    with running(tmp_path / "songs.rot") as service:
+        client = service.client()
+        assert decide(client, idempotency_key="schlüssel \U0001f600", count=2) == first
+        problem(client("POST", f"{BANDIT}/decisions", {"idempotency_key": "schlüssel \U0001f600"}), 409, "key-reused")
+        assert outcomes(client, (first[0]["id"], 1.0), (first[0]["id"], 0.5)) == ["duplicate", "conflict"]
+        assert client("GET", BANDIT).body["rounds"] == 3
+
+
+def test_an_idempotency_key_can_be_cancelled(songs: Client) -> None:
+    made = decide(songs, idempotency_key="k", count=2)
+    assert outcomes(songs, (made[0]["id"], 1.0)) == ["applied"]
+    for _ in range(2):
+        response = songs("POST", f"{BANDIT}/cancellations", {"keys": ["k", "new"]})  # of which one was never used
+        assert response.body["results"] == [{"id": key, "outcome": "applied"} for key in ("k", "new")]
+    assert songs("GET", BANDIT).body["pending"] == 0
+    for key, count in (("k", 2), ("new", 1)):
+        refused = songs("POST", f"{BANDIT}/decisions", {"idempotency_key": key, "count": count})
+        problem(refused, 409, "key-cancelled", field="idempotency_key", value=f'"{key}"')
+    for body, got in (({}, "none"), ({"ids": ["a"], "keys": ["b"]}, "both")):
+        problem(songs("POST", f"{BANDIT}/cancellations", body), 422, "invalid-value", field="ids or keys", value=got)
+
+
+def test_a_retired_arm_may_be_left_out(songs: Client) -> None:
+    songs("DELETE", f"{BANDIT}/arms/rock?keep=true")
+    assert decide(songs, without=["rock", "jazz"])[0]["arm"] == "folk"
+
+
+def test_a_page_of_the_log_is_bounded_in_bytes(client: Client) -> None:
+    arms = [f"{'long name ' * 15}{k}" for k in range(400)]
+    assert client("PUT", BANDIT, {**SONGS, "arms": arms}).status == 201
+    for _ in range(60):
+        decide(client, arms=arms[:190])
+    sizes, after = [], 0
+    while events := (page := client("GET", f"{BANDIT}/log?after={after}&limit=1000").body)["events"]:
+        sizes.append(len(json.dumps(page)))
+        after = page["next"]
+        assert [each["number"] for each in events] == list(range(events[0]["number"], after + 1))
+    assert after == 60
+    assert len(sizes) > 1
+    assert max(sizes) < 1.3 * (1 << 20)
+
+
+def test_a_bandit_cannot_be_named_like_a_folder(client: Client) -> None:
+    for name in (".", ".."):
+        problem(client("PUT", f"/v1/bandits/{name}", SONGS), 422, "invalid-value", field="name in the path")
+
+
+def test_every_outcome_of_a_reward(songs: Client) -> None:
+    first, second, third = decide(songs, count=3)
+    cancelled = songs("POST", f"{BANDIT}/cancellations", {"ids": [third["id"], "?"]})
+    assert [each["outcome"] for each in cancelled.body["results"]] == ["applied", "unknown"]
+    rewards = [(first["id"], 1.0), (first["id"], 1.0), (first["id"], 0.5), ("?", 1.0), (third["id"], 1.0)]
+    assert outcomes(songs, *rewards) == ["applied", "duplicate", "conflict", "unknown", "expired"]
+    expired = songs("POST", f"{BANDIT}/expirations", {"ids": [second["id"], first["id"]], "missing": 0.0})
+    assert [each["outcome"] for each in expired.body["results"]] == ["applied", "conflict"]
+    assert expired.body["expired"] == 1
+    decide(songs)
+    decide(songs)
+    assert songs("POST", f"{BANDIT}/expirations", {"older_than_rounds": 0}).body == {
+        "results": [],
+        "expired": 1,
+        "more": False,
+    }
+    for body, got in (({}, "none"), ({"ids": ["a"], "older_than_rounds": 1}, "ids and older_than_rounds")):
+        field = "ids, older_than_rounds or older_than"
+        problem(songs("POST", f"{BANDIT}/expirations", body), 422, "invalid-value", field=field, value=got)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("NaN", "NaN"),
+        ("Infinity", "Infinity"),
+        ("-Infinity", "-Infinity"),
+        ("1e999", None),
+        ("-1e999", None),
+        ("1" * 400, None),
+        ('"0.5"', '"0.5"'),
+        ("true", "true"),
+        ("null", "null"),
+        ("[1]", "[1]"),
+        ("{}", "{}"),
+        ("1e101", "1e+101"),
+    ],
+)
+def test_a_reward_that_is_no_number_is_refused(shared_client: Client, text: str, value: str | None) -> None:
+    (made,) = decide(shared_client)
+    body = f'[{{"id": "{made["id"]}", "reward": 1}}, {{"id": "{made["id"]}", "reward": {text}}}]'
+    problem(shared_client("POST", f"{BANDIT}/rewards", body.encode()), 422, "invalid-value", field="[1].reward", value=value)
+    assert outcomes(shared_client, (made["id"], 1.0)) == ["applied"]  # none of the batch was
+
+
+def test_rewards_of_up_to_1e100_in_size_are_accepted(client: Client) -> None:
+    assert client("PUT", BANDIT, SONGS).status == 201
+    for sign in (1.0, -1.0):
+        (made,) = decide(client)
+        larger = [{"id": made["id"], "reward": sign * math.nextafter(1e100, math.inf)}]
+        problem(client("POST", f"{BANDIT}/rewards", larger), 422, "invalid-value", field="[0].reward")
+        assert outcomes(client, (made["id"], sign * 1e100)) == ["applied"]
+
+
+def test_a_request_expires_at_most_ten_thousand_decisions(shared_client: Client) -> None:
+    def expire(limit: int) -> Response:
+        return shared_client("POST", f"{BANDIT}/expirations", {"older_than_rounds": 2**53, "limit": limit})
+
+    assert expire(10_000).body == {"results": [], "expired": 0, "more": False}
+    problem(expire(10_001), 422, "invalid-value", field="limit")
+
+
+@pytest.mark.parametrize(
+    ("longest", "request_of"),
+    [
+        (100, lambda text: ("POST", f"{BANDIT}/rewards", [{"id": text, "reward": 1.0}])),
+        (100, lambda text: ("POST", f"{BANDIT}/expirations", {"ids": [text]})),
+        (100, lambda text: ("PUT", f"/v1/bandits/{text}", SONGS)),
+        (200, lambda text: ("POST", f"{BANDIT}/decisions", {"idempotency_key": text})),
+        (200, lambda text: ("PUT", f"/v1/bandits/arm-{len(text)}", {**SONGS, "arms": [text]})),
+    ],
+)
+def test_ids_names_keys_and_arms_have_a_longest_length(
+    shared_client: Client, longest: int, request_of: Callable[[str], tuple[str, str, Any]]
+) -> None:
+    accepted, refused = (shared_client(*request_of("x" * length)) for length in (longest, longest + 1))
+    assert accepted.status in {200, 201}, accepted
+    problem(refused, 422, "invalid-value")
+
+
+def test_a_reward_outside_the_range_of_the_policy_is_refused(client: Client) -> None:
+    client("PUT", BANDIT, {"policy": "kl-ucb", "arms": ["a", "b"]})
+    (made,) = decide(client)
+    body = [{"id": made["id"], "reward": 0.5}, {"id": made["id"], "reward": 2}]
+    problem(client("POST", f"{BANDIT}/rewards", body), 422, "invalid-value", field="[1].reward", value="2.0")
+    missing = {"ids": [made["id"]], "missing": 2}
+    problem(client("POST", f"{BANDIT}/expirations", missing), 422, "invalid-value", field="missing", value="2.0")
+    assert outcomes(client, (made["id"], 1.0)) == ["applied"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "kind"),
+    [
+        (b"", 400, "malformed-json"),
+        (b"[", 400, "malformed-json"),
+        (b'[{"id": "a", "reward": 1}] x', 400, "malformed-json"),
+        (b"\xff", 400, "malformed-json"),
+        (b'[{"id": "\xff", "reward": 1}]', 400, "malformed-json"),
+        (b'[{"id": "\\ud800", "reward": 1}]', 400, "malformed-json"),
+        (b"[" * 100_000, 422, "invalid-value"),
+        (b'{"id": "a", "reward": 1}', 422, "invalid-value"),
+        (b"[]", 422, "invalid-value"),
+        (b'[{"id": "a"}]', 422, "invalid-value"),
+        (b'[{"id": "a", "reward": 1, "arm": "b"}]', 422, "invalid-value"),
+        (b'[{"id": 1, "reward": 1}]', 422, "invalid-value"),
+        (json.dumps([{"id": "a", "reward": 1}] * 1_001).encode(), 422, "invalid-value"),
+    ],
+)
+def test_a_body_that_is_no_batch_of_rewards_is_refused(shared_client: Client, body: bytes, status: int, kind: str) -> None:
+    problem(shared_client("POST", f"{BANDIT}/rewards", body), status, kind)
+
+
+def test_arms_come_and_go(songs: Client) -> None:
+    revision = songs("GET", BANDIT).headers["etag"]
+    problem(songs("PUT", f"{BANDIT}/arms/pop", {"prior": "pooled"}), 422, "invalid-value", field="prior")
+    added = songs("PUT", f"{BANDIT}/arms/hip%20hop%2F", If_Match=revision)
+    assert (added.status, added.body["arms"]) == (201, ["jazz", "rock", "folk", "hip hop/"])
+    stale = songs("PUT", f"{BANDIT}/arms/pop", If_Match=revision)
+    problem(stale, 412, "arms-changed", field="If-Match", value=revision)
+    problem(songs("DELETE", f"{BANDIT}/arms/jazz", If_Match=revision), 412, "arms-changed")
+    assert songs("PUT", f"{BANDIT}/arms/jazz").status == 200  # there already
+    assert songs("PUT", f"{BANDIT}/arms/pop", {"prior": [0.5, 2]}, If_Match="*").status == 201
+    kept = songs("DELETE", f"{BANDIT}/arms/pop?keep=true", If_Match=f'"other", {songs("GET", BANDIT).headers["etag"]}')
+    assert (kept.status, kept.body["retired"]) == (200, ["pop"])
+    problem(songs("DELETE", f"{BANDIT}/arms/pop?keep=true"), 404, "not-found", field="arm")
+    revived = songs("PUT", f"{BANDIT}/arms/pop", {"resume": True})
+    assert (revived.status, revived.body["retired"]) == (201, [])
+    assert songs("DELETE", f"{BANDIT}/arms/pop").body == {"arms": ["jazz", "rock", "folk", "hip hop/"], "retired": []}
+    problem(songs("DELETE", f"{BANDIT}/arms/pop"), 404, "not-found", field="arm", value="'pop'")
+    problem(songs("PUT", f"{BANDIT}/arms/pop", {"resume": True}), 422, "invalid-value", field="resume")
+    for arm in ("jazz", "rock", "folk"):
+        assert songs("DELETE", f"{BANDIT}/arms/{arm}").status == 200
+    problem(songs("DELETE", f"{BANDIT}/arms/hip%20hop%2F"), 409, "last-arm", field="arm")
+
+
+def test_the_revision_is_that_of_the_arms_alone(songs: Client) -> None:
+    before = songs("GET", BANDIT).headers["etag"]
+    decide(songs)
+    assert songs("GET", BANDIT).headers["etag"] == before
+    assert songs("PUT", f"{BANDIT}/arms/pop").headers["etag"] != before
+    assert songs("DELETE", f"{BANDIT}/arms/pop").headers["etag"] == before
+
+
+def test_an_archived_bandit_decides_no_more(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot") as service:
+        client = service.client()
+        client("PUT", BANDIT, SONGS)
+        (made,) = decide(client)
+        for _ in range(2):
+            assert client("POST", f"{BANDIT}/archive").body == {"name": "songs", "archived": True}
+    with running(tmp_path / "songs.rot") as service:
+        client = service.client()
+        assert [each["archived"] for each in client("GET", "/v1/bandits").body["bandits"]] == [True]
+        for method, path, body in (
+            ("POST", "decisions", None),
+            ("POST", "rewards", [{"id": made["id"], "reward": 1}]),
+            ("POST", "cancellations", {"ids": [made["id"]]}),
+            ("POST", "expirations", {"ids": [made["id"]]}),
+            ("PUT", "arms/pop", None),
+            ("DELETE", "arms/jazz", None),
+        ):
+            problem(client(method, f"{BANDIT}/{path}", body), 409, "archived", field="bandit")
+        assert client("GET", BANDIT).body["archived"] is True
+        assert len(client("GET", f"{BANDIT}/explain").body["arms"]) == 3
+        assert [each["event"] for each in events(client)] == ["decided"]
+
+
+def test_the_log_is_read_page_by_page(songs: Client) -> None:
+    songs("PUT", "/v1/bandits/more", SONGS)
+    for _ in range(5):
+        decide(songs)
+        songs("POST", "/v1/bandits/more/decisions")
+    found, after = [], 0
+    while True:
+        page = songs("GET", f"{BANDIT}/log?after={after}&limit=2").body
+        found += page["events"]
+        assert page["next"] >= after
+        if not page["events"]:
+            break
+        after = page["next"]
+    assert [each["payload"]["round"] for each in found] == [1, 2, 3, 4, 5]
+    assert [each["number"] for each in found] == [1, 2, 3, 4, 5]  # each bandit has its own log
+    for query, field in (("after=-1", "after"), ("after=x", "after"), ("limit=0", "limit"), ("limit=1001", "limit")):
+        problem(songs("GET", f"{BANDIT}/log?{query}"), 422, "invalid-value", field=field)
+    problem(songs("GET", f"{BANDIT}/log?after=1&after=2"), 422, "invalid-value", field="query")
+    problem(songs("GET", f"{BANDIT}/log?before=1"), 422, "invalid-value")
+    problem(songs("GET", f"{BANDIT}/log?after"), 400, "bad-request", field="query")
+    problem(songs("GET", f"{BANDIT}?after=1"), 422, "invalid-value", field="query")
+
+
+def test_bandits_are_listed_page_by_page(client: Client) -> None:
+    for name in "cab":
+        client("PUT", f"/v1/bandits/{name}", SONGS)
+    first = client("GET", "/v1/bandits?limit=2").body
+    assert ([each["name"] for each in first["bandits"]], first["next"]) == (["a", "b"], "b")
+    second = client("GET", "/v1/bandits?limit=2&after=b").body
+    assert ([each["name"] for each in second["bandits"]], second["next"]) == (["c"], None)
+    complete = client("GET", "/v1/bandits?limit=3").body
+    assert ([each["name"] for each in complete["bandits"]], complete["next"]) == (
+        ["a", "b", "c"],
+        None,
+    )  # full, and the last one
+    beyond = client("GET", "/v1/bandits?limit=3&after=c").body
+    assert (beyond["bandits"], beyond["next"]) == ([], None)
+
+
+def test_a_bandit_is_loaded_when_it_is_first_used(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot") as service:
+        for name in "ab":
+            service.client()("PUT", f"/v1/bandits/{name}", SONGS)
+    with running(tmp_path / "songs.rot") as service:
+        client = service.client()
+        assert client("POST", "/v1/bandits/a/decisions").status == 200
+        assert {each["name"]: each["loaded"] for each in client("GET", "/v1/bandits").body["bandits"]} == {
+            "a": True,
+            "b": False,
+        }
+
+
+@pytest.mark.parametrize("path", ["", "/decisions", "/rewards", "/explain", "/log", "/archive", "/arms/a"])
+def test_a_bandit_that_was_not_made_is_not_found(shared_client: Client, path: str) -> None:
+    method, body = {
+        "/decisions": ("POST", None),
+        "/rewards": ("POST", [{"id": "a", "reward": 1}]),
+        "/archive": ("POST", None),
+    }.get(path, ("DELETE" if "arms" in path else "GET", None))
+    problem(shared_client(method, f"/v1/bandits/none{path}", body), 404, "not-found", field="bandit", value="'none'")
+
+
+def test_other_paths_methods_and_kinds_are_refused(shared_client: Client) -> None:
+    for path in ("/v2", "/v2/bandits", "/v1/bandits/a/"):
+        problem(shared_client("GET", path), 404, "not-found", field="path")
+    for path in ("/v1/bandits/%ff", "/v1/bandits/a%20b", f"/v1/bandits/{'a' * 101}"):
+        problem(shared_client("GET", path), 422, "invalid-value", field="name in the path")
+    wrong = shared_client("PATCH", BANDIT)
+    problem(wrong, 405, "method-not-allowed", field="method", value="PATCH")
+    assert wrong.headers["allow"] == "DELETE, GET, HEAD, PUT"
+    problem(shared_client("POST", f"{BANDIT}/rewards", b"[]", Content_Type="text/plain"), 415, "unsupported-media-type")
+    assert shared_client("POST", f"{BANDIT}/rewards", b"[]", Content_Type="Application/JSON; charset=utf-8").status == 422
+    problem(shared_client("GET", BANDIT, {"a": 1}), 400, "bad-request", field="body")
+
+
+def test_head_is_get_without_a_body(shared_client: Client) -> None:
+    head, get = shared_client("HEAD", BANDIT), shared_client("GET", BANDIT)
+    assert (head.status, head.body) == (200, b"")
+    assert {**head.headers, "date": ""} == {**get.headers, "date": ""}
+
+
+def test_a_token_allows_only_the_routes_of_its_scopes(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    by_scope = {scope: new_token(file, scope, [scope]) for scope in ("decide", "reward", "admin", "read")}
+    with running(tmp_path / "songs.rot", token_file=str(file)) as service:
+        calls: dict[str, list[tuple[str, str, Any]]] = {
+            "admin": [("PUT", BANDIT, SONGS), ("PUT", f"{BANDIT}/arms/pop", None), ("DELETE", f"{BANDIT}/arms/pop", None)],
+            "decide": [("POST", f"{BANDIT}/decisions", None), ("POST", f"{BANDIT}/cancellations", {"ids": ["a"]})],
+            "reward": [
+                ("POST", f"{BANDIT}/rewards", [{"id": "a", "reward": 1}]),
+                ("POST", f"{BANDIT}/expirations", {"ids": ["a"]}),
+            ],
+            "read": [("GET", path, None) for path in ("/v1/bandits", BANDIT, f"{BANDIT}/explain", f"{BANDIT}/log", "/metrics")],
+        }
+        for scope, requests in calls.items():
+            for request in requests:
+                for other, token in by_scope.items():
+                    response = service.client(token)(*request)
+                    if other == scope:
+                        assert response.status in {200, 201}, (request, response)
+                    else:
+                        problem(response, 403, "forbidden", field="scope")
+                for wrong in (None, "", "rot_x", by_scope[scope][:-1]):
+                    refused = service.client(wrong)(*request)
+                    problem(refused, 401, "unauthorized", field="Authorization")
+                    assert refused.headers["www-authenticate"] == "Bearer"
+        for path in ("/livez", "/readyz", "/openapi.json"):
+            assert service.client()("GET", path).status == 200
+        both = service.client(by_scope["read"])
+        assert both("GET", BANDIT).status == 200
+        assert both("GET", BANDIT, Authorization=f"Basic {by_scope['read']}").status == 401
+        assert both("GET", BANDIT, Authorization=f"bearer {by_scope['read']}").status == 200
+
+
+def test_a_reload_takes_the_new_tokens_and_leaves_a_renamed_access_log(tmp_path: Path) -> None:
+    file, log = tmp_path / "tokens", tmp_path / "access.log"
+    old = new_token(file, "old", ["read"])
+    with running(tmp_path / "songs.rot", token_file=str(file), access_log=str(log)) as running_:
+        found = [running_.client(old)("GET", "/v1/bandits").status]
+        file.unlink()
+        new = new_token(file, "new", ["read"])
+        log.rename(tmp_path / "access.log.1")
+        running_.service.reload()
+        found += [running_.client(each)("GET", "/v1/bandits").status for each in (old, new)]
+    assert found == [200, 401, 200]
+    names = [[line.split()[2] for line in each.read_text().splitlines()] for each in (tmp_path / "access.log.1", log)]
+    assert names == [["old"], ["-", "new"]]
+
+
+def test_a_request_that_takes_too_long_gets_503(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot", deadline=0.2) as running_:
+        client = running_.client()
+        assert client("PUT", BANDIT, SONGS).status == 201
+        with running_.service.database.transaction():  # which keeps every turn waiting
+            problem(client("POST", f"{BANDIT}/decisions"), 503, "timed-out")
+        assert client("GET", BANDIT).body["rounds"] <= 1
+
+
+def test_an_unexpected_error_is_logged_and_told_by_its_type_alone(
+    service: Running, songs: Client, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr("rotting.server.store.turns.RecordedBandit.decide", fails)
+    failed = songs("POST", f"{BANDIT}/decisions")
+    problem(failed, 500, "internal")
+    assert failed.body["detail"] == "the service failed: RuntimeError; see its log"
+    (record,) = [each for each in caplog.records if each.name == "rotting.server" and each.exc_info]
+    assert record.getMessage() == f"POST {BANDIT}/decisions failed"
+    assert "a secret" in caplog.text
+
+
+def test_requests_with_a_foreign_host_or_origin_are_refused(service: Running) -> None:
+    client = service.client()
+    problem(client("GET", "/v1/bandits", Host="evil.example"), 403, "forbidden", field="Host")
+    problem(client("GET", "/v1/bandits", Host="evil.example:8000"), 403, "forbidden", field="Host")
+    problem(client("PUT", BANDIT, SONGS, Origin="http://evil.example"), 403, "forbidden", field="Origin")
+    assert client("PUT", BANDIT, SONGS, Origin=f"http://127.0.0.1:{service.port}").status == 201
+    assert client("GET", "/v1/bandits", Host="localhost").status == 200
+
+
+def test_requests_above_the_rate_limit_get_429(tmp_path: Path) -> None:
+    with running(tmp_path / "songs.rot", rate=0.001) as service:
+        client = service.client()
+        assert client("GET", "/v1/bandits").status == 200
+        refused = client("GET", "/v1/bandits")
+        problem(refused, 429, "too-many-requests")
+        assert refused.headers["retry-after"] == "60"
+        assert client("GET", "/livez").status == 200
+
+
+def test_a_long_explanation_has_every_arm_once(client: Client) -> None:
+    arms = [f"a{k}" for k in range(2_001)]  # more than are encoded at a time
+    assert client("PUT", BANDIT, {**SONGS, "arms": arms}).status == 201
+    response = client("GET", f"{BANDIT}/explain")
+    assert (response.body["round"], [each["arm"] for each in response.body["arms"]]) == (1, arms)
+
+
+def test_health_and_metrics(songs: Client) -> None:
+    assert songs("GET", "/livez").body == {"status": "alive"}
+    assert songs("GET", "/readyz").body == {"status": "ready"}
+    (made,) = decide(songs)
+    decide(songs)
+    outcomes(songs, (made["id"], 1.0), (made["id"], 1.0))
+    text = songs("GET", "/metrics").body.decode()
+    for line in (
+        'rotting_decisions_total{bandit="songs"} 2.0',
+        'rotting_rewards_total{outcome="applied"} 1.0',
+        'rotting_rewards_total{outcome="duplicate"} 1.0',
+        'rotting_pending{bandit="songs"} 1.0',
+        'rotting_events_total{event="decided"} 2.0',
+        'rotting_events_total{event="rewarded"} 1.0',
+        "rotting_bandits 1.0",
+    ):
+        assert f"\n{line}\n" in text, line
+
+
+def test_responses_are_counted_by_their_status(client: Client) -> None:
+    for path in ("/livez", "/nowhere", "/livez"):
+        client("GET", path)
+    lines = client("GET", "/metrics").body.decode().splitlines()
+    counted = {line for line in lines if line.startswith("rotting_responses_total")}
+    assert counted == {
+        'rotting_responses_total{path="/livez",status="200"} 2.0',
+        'rotting_responses_total{path="other",status="404"} 1.0',
+    }
+
+
+def test_missing_zeros_are_logged_and_change_no_response(songs: Client, caplog: pytest.LogCaptureFixture) -> None:
+    for k in range(60):
+        made = decide(songs)[0]
+        if k % 6 == 0:
+            assert outcomes(songs, (made["id"], 1.0)) == ["applied"]
+    assert "bandit songs: no reward was 0 so far" in caplog.text

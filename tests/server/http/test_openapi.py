@@ -1,0 +1,54 @@
+"""The OpenAPI document says what the code does; tests/server/http/test_fuzz.py compares its responses with it."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from rotting.server.http.openapi import document
+from rotting.server.http.problem_documents import KINDS
+from rotting.server.http.routes import ROUTES, Route, problems_of
+from tests.helpers.services import Client
+
+
+@pytest.fixture(scope="module")
+def api_document() -> dict[str, Any]:
+    """The document."""
+    return document()
+
+
+def test_the_document_is_served(client: Client, api_document: dict[str, Any]) -> None:
+    response = client("GET", "/openapi.json")
+    assert response.status == 200
+    assert response.body == json.loads(json.dumps(api_document))
+
+
+def test_the_document_has_every_route_and_no_other(api_document: dict[str, Any]) -> None:
+    documented = {(method.upper(), path) for path, methods in api_document["paths"].items() for method in methods}
+    assert documented == {(route.method, route.path) for route in ROUTES}
+    assert len(documented) == len(ROUTES)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda each: each.operation)
+def test_every_operation_is_documented_completely(route: Route, api_document: dict[str, Any]) -> None:
+    operation = api_document["paths"][route.path][route.method.lower()]
+    assert operation["operationId"] == route.operation
+    statuses = {*map(str, route.statuses), *(str(KINDS[kind][0]) for kind in problems_of(route))}
+    assert set(operation["responses"]) == statuses
+    named = {each["name"] for each in operation["parameters"] if each["in"] == "path"}
+    assert named == set(re.findall(r"{(\w+)}", route.path))
+    kinds = {kind for each in operation["responses"].values() for kind in re.findall(r"\(`([\w-]+)`\)", each["description"])}
+    assert kinds == set(problems_of(route))
+    assert all(each["description"] for each in operation["responses"].values())
+    assert ("requestBody" in operation) == (route.body is not None)
+    assert operation.get("requestBody", {}).get("required", True) == route.needs_body
+    assert ("security" in operation) == (route.scope is not None)
+    assert all(each["description"] for each in operation["parameters"])
+
+
+def test_every_reference_leads_somewhere_and_every_schema_is_used(api_document: dict[str, Any]) -> None:
+    text = json.dumps(api_document)
+    used = set(re.findall(r'"#/components/schemas/(\w+)"', text))
+    assert used == set(api_document["components"]["schemas"])
+    assert all(each.get("description") for each in api_document["components"]["schemas"].values())

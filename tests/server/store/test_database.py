@@ -1,0 +1,224 @@
+"""What both databases do: records, events, keys, snapshots, and transactions."""
+
+from pathlib import Path
+
+import pytest
+
+from rotting.errors import NotAStoreError, PathMissingError, StoreFormatError, StoreReadOnlyError
+from rotting.server.store.database import MAX_BYTES, Database, open_database
+from rotting.server.store.events import BanditRecord, StoredEvent, StoredKey, StoredSnapshot, chained, new_record
+
+
+def add(database: Database, name: str = "songs") -> BanditRecord:
+    with database.transaction() as transaction:
+        created = transaction.create(new_record(name, {"seed": 1}))
+        assert created is not None
+        return created
+
+
+def write(database: Database, record: BanditRecord, count: int, size: int = 10) -> list[StoredEvent]:
+    with database.transaction() as transaction:
+        locked = transaction.record(record.name)
+        assert locked is not None
+        last = database.last(record)
+        before, number = (record.first_digest, 0) if last is None else (last.digest, last.number)
+        events = chained(before, number, 5, "shop", [b'{"event":"x%d"}' % k + b" " * size for k in range(count)])
+        transaction.append(locked, events, ())
+    return events
+
+
+def test_records_come_back_in_the_order_of_their_names(database: Database) -> None:
+    made = [add(database, name) for name in ("b", "a", "Z", "ä", "c")]
+    names = [each.name for each in database.records()]
+    assert names == ["Z", "a", "b", "c", "ä"]
+    assert [each.name for each in database.records("a", 2)] == ["b", "c"]
+    assert database.find("b") == made[0]
+    assert database.find("none") is None
+    assert database.count() == 5
+
+
+def test_a_name_is_taken_once(database: Database) -> None:
+    add(database)
+    with database.transaction() as transaction:
+        assert transaction.create(new_record("songs", {})) is None
+
+
+def test_events_come_back_as_they_were_written(database: Database) -> None:
+    first, second = add(database), add(database, "other")
+    events = write(database, first, 3) + write(database, first, 2)
+    others = write(database, second, 1)
+    assert database.events(first, 1) == events
+    assert database.events(first, 3, 2) == events[2:4]
+    assert database.events(second, 1) == others
+    assert database.last(first) == events[-1]
+    assert database.last(add(database, "empty")) is None
+
+
+def test_large_events_are_read_a_few_at_a_time(database: Database) -> None:
+    record = add(database)
+    events = write(database, record, 6, MAX_BYTES // 2)
+    found = database.events(record, 1)
+    assert 1 <= len(found) < 6
+    assert found == events[: len(found)]
+    assert database.events(record, len(found) + 1)[0] == events[len(found)]
+
+
+def test_a_transaction_reads_events_keys_and_the_time(database: Database) -> None:
+    record = add(database)
+    events = write(database, record, 3)
+    key = StoredKey("k", b"request", 7, b"answer")
+    with database.transaction() as transaction:
+        locked = transaction.record("songs")
+        assert locked == record
+        transaction.append(locked, (), [key, key._replace(key="other")])
+    with database.transaction() as transaction:
+        locked = transaction.record("songs")
+        assert locked is not None
+        reading = transaction.read(locked, 2, ["k", "new"])
+    assert reading.events == events[1:]
+    assert reading.keys == {"k": key}
+    assert reading.now > 1_700_000_000_000_000
+    assert [each.key for each in database.keys(record)] == ["k", "other"]
+
+
+def test_a_key_that_is_stored_again_replaces_the_first(database: Database) -> None:
+    record = add(database)
+    for answer in (b"made", b""):
+        with database.transaction() as transaction:
+            assert transaction.record("songs") is not None
+            transaction.append(record, (), [StoredKey("k", b"", 7, answer)])
+    assert [each.answer for each in database.keys(record)] == [b""]
+
+
+def test_an_exception_rolls_everything_back(database: Database) -> None:
+    record = add(database)
+
+    def fail() -> None:
+        with database.transaction() as transaction:
+            assert transaction.record("songs") is not None
+            transaction.append(record, chained(record.first_digest, 0, 1, "", [b"{}"]), [StoredKey("k", b"", 1, b"")])
+            transaction.update(record._replace(archived=True))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert (database.events(record, 1), database.keys(record), database.find("songs")) == ([], [], record)
+
+
+def test_archived_and_keep_are_written(database: Database) -> None:
+    record = add(database)._replace(archived=True, keep=86_400.0)
+    with database.transaction() as transaction:
+        assert transaction.record("songs") is not None
+        transaction.update(record)
+    assert database.find("songs") == record
+
+
+def test_a_snapshot_needs_its_event(database: Database) -> None:
+    record = add(database)
+    events = write(database, record, 4)
+    for event in events:
+        database.save_snapshot(record, StoredSnapshot(event.number, event.digest, b"state"))
+    database.save_snapshot(record, StoredSnapshot(2, b"not this", b"state"))
+    database.save_snapshot(record, StoredSnapshot(9, events[-1].digest, b"state"))
+    assert [each.number for each in database.snapshots(record)] == [4, 3]
+
+
+def test_a_base_stays_and_its_events_are_swept(database: Database) -> None:
+    record = add(database)
+    events = write(database, record, 6)
+    base = StoredSnapshot(3, events[2].digest, b"base")
+    with database.transaction() as transaction:
+        locked = transaction.record("songs")
+        assert locked is not None
+        transaction.save_base(locked, base)
+    based = database.find("songs")
+    assert based is not None
+    assert (based.base, based.first_digest) == (3, base.digest)
+    assert database.sweep(0, 2) == 2
+    assert database.sweep(0, 2) == 1
+    assert database.sweep(0, 2) == 0
+    assert database.events(based, 1) == events[3:]
+    for event in events[3:]:
+        database.save_snapshot(based, StoredSnapshot(event.number, event.digest, b"newer"))
+    assert [each.number for each in database.snapshots(based)] == [6, 5, 3]
+
+
+def test_old_keys_are_swept(database: Database) -> None:
+    record = add(database)
+    with database.transaction() as transaction:
+        assert transaction.record("songs") is not None
+        transaction.append(record, (), [StoredKey(f"k{time}", b"", time, b"") for time in range(5)])
+    assert database.sweep(3, 100) == 3
+    assert [each.key for each in database.keys(record)] == ["k3", "k4"]
+
+
+def test_a_deleted_bandit_leaves_nothing_behind(database: Database) -> None:
+    record, other = add(database), add(database, "other")
+    events = write(database, record, 3)
+    write(database, other, 1)
+    database.save_snapshot(record, StoredSnapshot(3, events[-1].digest, b"state"))
+    with database.transaction() as transaction:
+        assert transaction.record("songs") is not None
+        transaction.delete(record)
+    assert database.find("songs") is None
+    while database.sweep(0, 2):
+        pass
+    again = add(database)
+    assert again.id != record.id
+    assert (database.events(record, 1), database.snapshots(record)) == ([], [])
+    assert len(database.events(other, 1)) == 1
+
+
+def test_a_reader_writes_nothing(database: Database, place: str) -> None:
+    record = add(database)
+    reader = open_database(place, readonly=True)
+    assert reader.find("songs") == record
+    with pytest.raises(StoreReadOnlyError, match="reading"), reader.transaction():
+        pass
+    reader.close()
+
+
+def test_the_size_grows_with_the_log(database: Database) -> None:
+    record = add(database)
+    before = database.size()
+    for _ in range(10):
+        write(database, record, 50, 1_000)
+    assert database.size() > before + 100_000
+    assert database.check() == []
+
+
+def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PathMissingError, match="no such store"):
+        open_database(tmp_path / "none.rot", create=False)
+    with pytest.raises(PathMissingError, match="no such folder"):
+        open_database(tmp_path / "none" / "songs.rot")
+    with pytest.raises(NotAStoreError, match="folder"):
+        open_database(tmp_path)
+    (tmp_path / "text.rot").write_text("not a database, but long enough to look like one\n" * 40)
+    with pytest.raises(NotAStoreError, match="not a database"):
+        open_database(tmp_path / "text.rot")
+    (tmp_path / "empty.rot").touch()
+    with pytest.raises(NotAStoreError, match="empty"):
+        open_database(tmp_path / "empty.rot", create=False)
+
+
+def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    import apsw
+
+    connection = apsw.Connection(str(tmp_path / "other.db"))
+    connection.execute("CREATE TABLE things (name TEXT)")
+    connection.close()
+    with pytest.raises(NotAStoreError, match="another program"):
+        open_database(tmp_path / "other.db")
+
+
+@pytest.mark.parametrize(("version", "age"), [(2, "an older"), (99, "a newer")])
+def test_another_format_is_refused(tmp_path: Path, version: int, age: str) -> None:
+    import apsw
+
+    open_database(tmp_path / "songs.rot").close()
+    connection = apsw.Connection(str(tmp_path / "songs.rot"))
+    connection.pragma("user_version", version)
+    connection.close()
+    with pytest.raises(StoreFormatError, match=f"{version}, of {age} version"):
+        open_database(tmp_path / "songs.rot")

@@ -1,0 +1,212 @@
+"""`rotting.open`: the methods of a bandit, on a database."""
+
+import copy
+import pickle
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import rotting
+from rotting.errors import InvalidValueError, RewardsWarning, StoreFailedError
+from rotting.registry import make
+from rotting.server.store.database import open_database
+from rotting.server.store.durable import DurableBandit, open_in
+from rotting.server.store.events import decode
+from rotting.server.store.rows import decision_rows
+from rotting.server.store.turns import Turns
+from rotting.server.store.verify import verify
+from tests.helpers.clocks import HandClock
+
+
+def test_the_same_call_creates_and_opens(place: str) -> None:
+    for k in range(3):
+        with rotting.open(place, rotting.UCB1(), arms=["jazz", "rock"]) as bandit:
+            assert bandit.decide().round == k + 1
+    with rotting.open(place) as bandit:
+        assert (bandit.policy, bandit.arms, bandit.rounds, bandit.pending) == (rotting.UCB1(), ("jazz", "rock"), 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"policy": rotting.UCB1(sigma=0.5)}, "policy"),
+        ({"arms": ["jazz"]}, "arms"),
+        ({"seed": 1}, "seed"),
+        ({"pending": "ignore"}, "pending"),
+        ({"max_pending": 5}, "max_pending"),
+        ({"reward_window": "1h"}, "reward_window and missing"),
+        ({"keep": "soon"}, "keep"),
+        ({"name": ""}, "name"),
+    ],
+)
+def test_other_arguments_are_refused(place: str, arguments: dict[str, object], field: str) -> None:
+    rotting.open(place, rotting.UCB1(), arms=["jazz", "rock"]).close()
+    with pytest.raises(InvalidValueError) as refused:
+        rotting.open(place, **arguments)  # type: ignore[arg-type]
+    assert refused.value.field == field
+
+
+def test_a_new_bandit_needs_a_policy_and_arms(place: str) -> None:
+    for arguments, missing in (({}, "policy"), ({"policy": rotting.UCB1()}, "arms")):
+        with pytest.raises(InvalidValueError, match=f"^{missing} must be given for a bandit that is new"):
+            rotting.open(place, **arguments)  # type: ignore[arg-type]
+
+
+def test_it_decides_as_a_bandit_in_memory(place: str) -> None:
+    policy = make("thompson-sampling")
+    twin = rotting.Bandit(policy, arms=["a", "b", "c"], seed=3)
+    with rotting.open(place, policy, arms=["a", "b", "c"], seed=3) as bandit:
+        assert isinstance(bandit, rotting.Bandit)
+        for k in range(20):
+            assert [each.arm for each in bandit.preview(count=2)] == [each.arm for each in twin.preview(count=2)]
+            mine, theirs = bandit.decide(count=2), twin.decide(count=2)
+            assert repr([each[1:] for each in mine]) == repr([each[1:] for each in theirs])  # of which some are NaN
+            assert bandit.reward_many([(each, k % 3 / 2) for each in mine]) == ["applied", "applied"]
+            twin.reward_many([(each, k % 3 / 2) for each in theirs])
+            assert bandit.pull(without=["a"]) == twin.pull(without=["a"])
+            for each in (bandit, twin):
+                each.update("b", 1.0)
+        for each in (bandit, twin):
+            each.add_arm("d", prior=(0.5, 2))
+            each.retire("a")
+            each.learn([("b", 1.0), ("d", 0.5)])
+        assert repr(bandit.explain()) == repr(twin.explain())
+        assert bandit.propensities() == twin.propensities()
+        assert bandit.cancel(bandit.decide()) == "applied"
+        assert bandit.expire(older_than_rounds=0) == twin.expire(older_than_rounds=0)
+
+
+def test_an_iterator_is_read_once(place: str) -> None:
+    with rotting.open(place, rotting.UCB1(), arms=["a", "b", "c"]) as bandit:
+        assert bandit.decide(iter(["b", "c"])).arm == "b"
+
+
+def test_a_refused_call_changes_nothing(place: str) -> None:
+    with rotting.open(place, rotting.UCB1(), arms=["a", "b"]) as bandit:
+        before = bandit.get_state()
+        with pytest.raises(InvalidValueError):
+            bandit.decide(["polka"])
+        with pytest.raises(InvalidValueError):
+            bandit.reward("x", float("nan"))
+        assert bandit.get_state() == before
+
+
+def test_the_log_says_when_who_and_for_whom(place: str) -> None:
+    with rotting.open(place, rotting.UCB1(), arms=["a", "b"]) as bandit:
+        first = bandit.decide(unit="fr")
+        bandit.decide(["b"], unit="de")
+        bandit.reward(first, 0.5)
+        bandit.decide()
+    database = open_database(place, readonly=True)
+    record = database.find("bandit")
+    assert record is not None
+    rows = list(decision_rows(database, record))
+    assert [(row.unit, row.arm, row.available, row.reward, row.state) for row in rows] == [
+        ("fr", "a", ("a", "b"), 0.5, "settled"),
+        ("de", "b", ("b",), None, "pending"),
+        (None, rows[2].arm, ("a", "b"), None, "pending"),
+    ]
+    assert rows[0].time <= rows[1].time <= rows[2].time
+    assert "arms" not in decode(database.events(record, 1)[0].payload)
+    database.close()
+
+
+def test_windows_close_after_a_restart_and_a_replay_agrees(place: str) -> None:
+    clock = HandClock()
+
+    def opened() -> DurableBandit[str]:
+        turns = Turns(open_database(place), clock=clock)
+        return open_in(turns, "songs", make("raw-ucb"), ["a", "b"], reward_window="1h", missing=0.0)
+
+    bandit = opened()
+    made = [bandit.decide() for _ in range(4)]
+    bandit.reward(made[1], 1.0)
+    bandit.close()
+    clock.now += 3_600.0
+    bandit = opened()
+    assert bandit.pending == 4
+    bandit.decide()
+    assert bandit.pending == 1
+    bandit.close()
+    database = open_database(place, readonly=True)
+    record = database.find("songs")
+    assert record is not None
+    kinds = [decode(event.payload)["event"] for event in database.events(record, 1)]
+    assert kinds == ["decided"] * 4 + ["rewarded", "settled", "decided"]
+    assert [row.reward for row in decision_rows(database, record)] == [0.0, 1.0, 0.0, 0.0, None]
+    assert verify(database).problems == ()
+    database.close()
+
+
+def test_windows_close_without_calls(place: str) -> None:
+    clock = HandClock(0.0)
+    turns = Turns(open_database(place), clock=clock)
+    bandit = open_in(turns, "songs", make("raw-ucb"), ["a", "b"], reward_window="1h", missing=0.0)
+    bandit.decide()
+    clock.now += 7_200.0
+    turns.settle_windows()
+    turns.change("songs", lambda folded: None)  # after the turn of nobody's call
+    assert bandit.pending == 0
+    bandit.close()
+
+
+def test_warnings_reach_the_caller(place: str) -> None:
+    with rotting.open(place, rotting.UCB1(), arms=["a", "b"], max_pending=2) as bandit:
+        bandit.decide()
+        bandit.decide()
+        with pytest.warns(RewardsWarning, match="max_pending reached"):
+            bandit.decide()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            bandit.decide()
+
+
+def test_a_copy_is_an_independent_bandit_in_memory(place: str) -> None:
+    with rotting.open(place, rotting.UCB1(), arms=["a", "b"]) as bandit:
+        bandit.decide()
+        for twin in (copy.deepcopy(bandit), pickle.loads(pickle.dumps(bandit))):
+            assert type(twin) is rotting.Bandit
+            assert twin.decide().round == 2
+        assert bandit.rounds == 1
+
+
+def test_an_archived_bandit_decides_no_more_and_a_deleted_one_is_gone(place: str) -> None:
+    with rotting.open(place, rotting.UCB1(), arms=["a", "b"]) as bandit:
+        bandit.decide()
+        bandit.archive()
+        with pytest.raises(InvalidValueError, match="archived"):
+            bandit.decide()
+        assert bandit.rounds == 1
+        bandit.delete()
+        with pytest.raises(InvalidValueError, match="exist"):
+            bandit.explain()
+    with rotting.open(place, rotting.UCB1(), arms=["a", "b"]) as bandit:
+        assert bandit.rounds == 0
+
+
+def test_a_closed_bandit_refuses_calls(place: str) -> None:
+    bandit = rotting.open(place, rotting.UCB1(), arms=["a", "b"])
+    bandit.close()
+    bandit.close()
+    with pytest.raises(StoreFailedError, match="closed"):
+        bandit.decide()
+
+
+def test_many_threads_share_one_bandit(place: str) -> None:
+    with rotting.open(place, rotting.UCB1(), arms=["a", "b"]) as bandit, ThreadPoolExecutor(16) as pool:
+        made = list(pool.map(lambda _: bandit.decide(), range(200)))
+        assert sorted(each.round for each in made) == list(range(1, 201))
+        assert set(pool.map(lambda each: bandit.reward(each, 0.5), made)) == {"applied"}
+    assert threading.active_count() < 50
+
+
+def test_how_long_events_are_kept_can_be_changed(place: str) -> None:
+    for keep, kept in ((None, None), ("90d", 7_776_000.0), (None, 7_776_000.0), ("30d", 2_592_000.0)):
+        rotting.open(place, rotting.UCB1(), arms=["a", "b"], keep=keep).close()
+        database = open_database(place, readonly=True)
+        record = database.find("bandit")
+        assert record is not None
+        assert record.keep == kept
+        database.close()
