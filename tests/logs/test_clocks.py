@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from rotting.logs import clocks, wear_model
-from rotting.logs.clocks import compare_clocks, effective_rewards, entanglement
+from rotting.logs.clocks import Clock, Hypothesis, compare_clocks, effective_rewards, entanglement
 from rotting.logs.log import Log
-from rotting.logs.verdicts import Clock, Hypothesis
 
 UNITS = 12
 NAMES: dict[str, Hypothesis] = {"": "none", "pulls": "pulls", "time": "time", "pulls and time": "both"}

@@ -1,13 +1,17 @@
 """The diagnosis of a log: the clock that is named, and the reasons."""
 
+import math
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import rotting
+from rotting.common.rules import LARGEST
 from rotting.errors import InvalidTypeError
-from rotting.logs.diagnosis import diagnose
+from rotting.logs.diagnosis import BINS, FEWEST_REWARDS, GRID, arm_figure, arm_trends, binned, diagnose, grid_up_to
 from rotting.logs.log import Log, positions
 from tests.logs.test_clocks import made_log
 
@@ -139,3 +143,104 @@ def test_units_of_equal_traffic_name_no_clock(along: str) -> None:
     assert diagnosis.entanglement > 0.9
     assert diagnosis.decay == "cannot tell"
     assert "met the arms at rates too alike" in str(diagnosis.log.describe())
+
+
+def verdicts(rows: int, **curves: tuple[float, float]) -> dict[object, str]:
+    """Return the verdicts on arms whose means go from the first to the second number."""
+    rng = np.random.default_rng(0)
+    columns: dict[str, list[object]] = {"arm": [], "reward": []}
+    for name, (first, last) in curves.items():
+        columns["arm"] += [name] * rows
+        columns["reward"] += list(np.linspace(first, last, rows) + rng.normal(0.0, 0.3, rows))
+    return {each.name: each.verdict for each in arm_trends(Log(columns))}
+
+
+def test_each_verdict_is_given() -> None:
+    found = verdicts(4_000, worn=(1.0, 0.4), fresh=(1.0, 1.0), better=(0.5, 1.0))
+    assert found == {"worn": "wears out", "fresh": "steady", "better": "rises"}
+    assert verdicts(60, worn=(1.0, 0.6)) == {"worn": "too few"}
+
+
+def test_the_largest_rewards_are_judged_like_others() -> None:
+    curves = [(arm, mean) for k in range(200) for arm, mean in (("worn", 200 - k), ("fresh", 100 + k % 2))]
+    plain, large = (arm_trends(Log([(arm, scale * mean) for arm, mean in curves])) for scale in (1.0, LARGEST / 200))
+    assert [each.verdict for each in plain] == ["wears out", "steady"] == [each.verdict for each in large]
+
+
+def test_an_arm_with_few_pulls_has_no_numbers() -> None:
+    (trend,) = arm_trends(Log([("a", 1.0)] * (FEWEST_REWARDS - 1)))
+    assert trend.verdict == "too few"
+    assert all(map(math.isnan, (trend.launch, trend.recent, trend.low, trend.high)))
+
+
+def test_pulls_without_a_reward_count_as_pulls_and_are_not_judged() -> None:
+    known = [("a", 1.0 - k / 100) for k in range(100)]
+    (without,) = arm_trends(Log(known))
+    (trend,) = arm_trends(Log([*known, *[("a", None)] * 3]))
+    assert (without.pulls, trend.pulls) == (100, 103)
+    assert trend._replace(pulls=100) == without
+    rows = [("a", 1.0 if k % 2 else None) for k in range(2 * (FEWEST_REWARDS - 1))]
+    (few,) = arm_trends(Log(rows))
+    assert (few.pulls, few.verdict) == (len(rows), "too few")
+    assert math.isnan(few.launch)
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_constant_rewards_are_steady(value: float) -> None:
+    (trend,) = arm_trends(Log([("a", value)] * 100))
+    assert (trend.verdict, trend.low, trend.high) == ("steady", 0.0, 0.0)
+
+
+def test_launch_and_recent_are_quarters_of_the_reached_number() -> None:
+    rewards = np.arange(100.0)
+    (trend,) = arm_trends(Log([("a", each) for each in rewards]))
+    reached = max(n for n in grid_up_to(100) if n <= 100)
+    assert trend.launch == rewards[: reached // 4].mean()
+    assert trend.recent == rewards[reached - reached // 4 : reached].mean()
+
+
+def test_the_grid_leaves_out_few_pulls() -> None:
+    grid = grid_up_to(100_000)
+    assert grid[0] == FEWEST_REWARDS
+    assert all(n % 4 == 0 for n in grid)
+    assert all(b / a < GRID + 4 / a for a, b in pairwise(grid))
+    assert 100_000 / grid[-1] < GRID + 1e-3
+
+
+def test_a_learning_policy_does_not_make_steady_arms_look_worn() -> None:
+    """UCB1 leaves an arm after bad luck. If an alarm has a probability of 5 %, 12 or more in 60 logs have one below 1e-4."""
+    alarms = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        bandit = rotting.Bandit(rotting.UCB1(sigma=0.3), arms=range(5), seed=seed)
+        rows = []
+        for _ in range(400):
+            arm = bandit.pull()
+            reward = float(0.5 + 0.02 * arm + rng.normal(0.0, 0.5))
+            bandit.update(arm, reward)
+            rows.append((arm, reward))
+        alarms += any(each.verdict == "wears out" for each in arm_trends(Log(rows)))
+    assert alarms < 12
+
+
+def test_bins_hold_equally_many_rows_and_their_means() -> None:
+    clock, rewards = np.arange(240.0)[::-1], np.arange(240.0)
+    curve = binned(clock, rewards, "a")
+    assert curve.x.tolist() == [9.5 + 20 * k for k in range(BINS)]
+    assert curve.y.tolist() == [229.5 - 20 * k for k in range(BINS)]
+    assert curve.low is not None
+    assert (curve.low < curve.y).all()
+
+
+def test_a_figure_has_two_panels_for_each_arm_with_a_reward() -> None:
+    log = Log([("a", 1.0), ("b", None), ("c", 0.5)])
+    assert [panel.title for panel in arm_figure(log).panels] == [
+        *("a: over its pulls", "a: over time"),
+        *("c: over its pulls", "c: over time"),
+    ]
+
+
+def test_dates_are_drawn_in_days() -> None:
+    log = Log({"arm": ["a"] * 2, "reward": [1.0, 0.0], "t": ["2026-05-01", "2026-05-03"]}, time="t")
+    panel = arm_figure(log).panels[1]
+    assert (panel.x_label, panel.curves[0].x.tolist()) == ("days since the first row", [1.0])

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import rotting
 from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.logs.clocks import Clock
 from rotting.logs.fit import fit
 from rotting.logs.levels import falling_curve
 from rotting.logs.log import Log, positions
-from rotting.logs.verdicts import Clock
 from rotting.problems.families import family_key
 from rotting.problems.noise import Bernoulli, Noiseless, Poisson, Resampled
 from rotting.problems.oracle import GREEDY_RISING, GREEDY_TWO_CLOCKS

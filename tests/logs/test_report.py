@@ -12,12 +12,11 @@ import rotting
 from rotting.common.statistics import Interval
 from rotting.errors import InvalidTypeError, InvalidValueError, PathExistsError
 from rotting.logs.advice import Advice, Gain
-from rotting.logs.diagnosis import Diagnosis, diagnose
+from rotting.logs.clocks import Decay
+from rotting.logs.diagnosis import FEWEST_REWARDS, Diagnosis, diagnose
 from rotting.logs.log import Log
 from rotting.logs.replay import replay
 from rotting.logs.report import MOST_PICTURED, Analysis, analyse, headline, next_steps, sections, write_report
-from rotting.logs.trends import FEWEST_REWARDS
-from rotting.logs.verdicts import Decay
 from tests.helpers.html_reader import Reader
 
 POLICY = rotting.Uniform()
@@ -60,7 +59,7 @@ def page(analysis: Analysis, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def text_of(analysis: Analysis) -> Mapping[str, str]:
-    return {each.id: " ".join(each.findings.paragraphs) for each in sections(analysis)}
+    return {each.id: " ".join(each.paragraphs) for each in sections(analysis)}
 
 
 def test_the_headline_is_the_answer(analysis: Analysis) -> None:
@@ -133,13 +132,13 @@ def test_missing_rewards_are_a_step() -> None:
 def test_every_arm_has_two_pictures_with_bands_the_most_pulled_first() -> None:
     rows = [(f"arm {k}", float(n % 7)) for k in range(MOST_PICTURED + 3) for n in range(60 + k)]
     wear = next(each for each in sections(analysis_of(Log(rows))) if each.id == "wear")
-    (figure,) = wear.findings.figures
+    (figure,) = wear.figures
     assert len(figure.panels) == 2 * MOST_PICTURED
     assert figure.panels[0].title == f"arm {MOST_PICTURED + 2}: over its pulls"
     assert "arm 2, arm 1 and arm 0 have fewer pulls, or no known rewards, and no picture." in figure.caption
     assert all(curve.low is not None for panel in figure.panels for curve in panel.curves)
     assert all("95 % interval" in panel.note for panel in figure.panels[::2])
-    (table,) = wear.findings.tables.values()
+    (table,) = wear.tables.values()
     pulls = [row["pulls"] for row in table.rows]
     assert len(pulls) == MOST_PICTURED + 3
     assert pulls == sorted(pulls, reverse=True)
@@ -147,7 +146,7 @@ def test_every_arm_has_two_pictures_with_bands_the_most_pulled_first() -> None:
 
 def test_no_arm_is_left_without_a_picture_alone() -> None:
     rows = [(f"arm {k}", float(n % 7)) for k in range(MOST_PICTURED + 1) for n in range(60)]
-    (figure,) = next(each for each in sections(analysis_of(Log(rows))) if each.id == "wear").findings.figures
+    (figure,) = next(each for each in sections(analysis_of(Log(rows))) if each.id == "wear").figures
     assert len(figure.panels) == 2 * (MOST_PICTURED + 1)
     assert "no picture" not in figure.caption
 

@@ -9,19 +9,16 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats
+from rotting.common.display.figures import Curve, Figure, Panel
+from rotting.common.display.tables import NO_INTERVAL, Column, FormattedTable, ends_text, interval_text, number_format
 from rotting.common.html_parts import block
 from rotting.common.rules import nonnegative_int, positive_int
 from rotting.common.short_numbers import word_list
 from rotting.common.statistics import Interval, NoInterval
-from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.tables import NO_INTERVAL, Column, FormattedTable, ends_text, interval_text, number_format
-from rotting.engines.family_draws import FamilyDraws
-from rotting.logs.curves import Plotted
-from rotting.logs.description import earned_text
-from rotting.logs.diagnosis import Diagnosis, diagnose
+from rotting.logs.clocks import Clock, Decay
+from rotting.logs.diagnosis import Diagnosis, Plotted, diagnose
 from rotting.logs.fit import FittedFamily, fit
-from rotting.logs.log import Log, check_log
-from rotting.logs.verdicts import Clock, Decay
+from rotting.logs.log import Log, check_log, earned_text
 from rotting.policies.eff_raw_ucb import EffRAWUCB
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.sw_ucb import SWUCB
@@ -31,6 +28,7 @@ from rotting.policies.uniform import Uniform
 from rotting.policy import Policy, check_policies, labels_of
 from rotting.problems.families import family_key
 from rotting.problems.oracle import OPTIMAL
+from rotting.simulation.engines.greedy import FamilyDraws
 from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate_all
@@ -170,14 +168,18 @@ def advise(
     """
     check_log(log)
     seed = nonnegative_int("seed", seed)
-    diagnosis = diagnose(log)
     listed = tuple(default_policies(log)) if policies is None else check_policies(policies)
     number = default_runs(log) if runs is None else positive_int("runs", runs)
+    return advise_with(diagnose(log), listed, number, seed, progress)
+
+
+def advise_with(diagnosis: Diagnosis, policies: Sequence[Policy], runs: int, seed: int, progress: bool | None) -> Advice:
+    """Return what `advise` does, given the diagnosis of the log."""
     falling = all(each.verdict != "rises" for each in diagnosis.arms)
-    families = [fit(log, clock, falling) for clock in _readings(diagnosis.decay)]
-    gains = gains_on(families, listed, number, seed, progress)
-    policy, reason = _choice(gains, listed)
-    return Advice(log, diagnosis, tuple(gains), policy, reason, number)
+    families = [fit(diagnosis.log, clock, falling) for clock in _readings(diagnosis.decay)]
+    gains = gains_on(families, policies, runs, seed, progress)
+    policy, reason = _choice(gains, policies)
+    return Advice(diagnosis.log, diagnosis, tuple(gains), policy, reason, runs)
 
 
 def _readings(decay: Decay) -> tuple[Clock, ...]:

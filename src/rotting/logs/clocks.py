@@ -11,15 +11,34 @@ likelihood is taken to be quadratic around its mode (Laplace's method). A model 
 a smaller probability, so a second clock is named only if it explains enough.
 """
 
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.logs.log import Log
-from rotting.logs.unit_cells import TIME_BINS, Rows, UnitCells, count_cells, select_rows, time_bins
-from rotting.logs.verdicts import Clock, Hypothesis
-from rotting.logs.wear_model import COEFFICIENTS, PULL_STEPS, TIME_STEPS, Fit, WearModel, step_prior
+from rotting.logs.wear_model import (
+    COEFFICIENTS,
+    PULL_STEPS,
+    TIME_BINS,
+    TIME_STEPS,
+    Fit,
+    Rows,
+    UnitCells,
+    WearModel,
+    count_cells,
+    select_rows,
+    step_prior,
+    time_bins,
+)
+
+Clock = Literal["pulls", "time", "both"]
+"""What wears arms out: their own pulls, time, or both."""
+Hypothesis = Literal["none", Clock]
+"""What the rewards of a log are compared with."""
+Decay = Literal[Hypothesis, "cannot tell"]
+"""The verdict on a log."""
+CANNOT_TELL: Final = "cannot tell"
 
 FEWEST_UNITS = 8  # with fewer, the level of a busy unit cannot be told from the wear that only busy units show
 # The model of rewards is normal around its mode. A single early click is then a fall that no noise explains: where nothing wore

@@ -1,22 +1,36 @@
-"""`diagnose`: does anything wear out, which arms, and along which clock."""
+"""`diagnose`: does anything wear out, which arms, and along which clock.
+
+A policy that learns stops pulling an arm after bad luck, so the last pulls of an arm look worse than they are, and a plain
+interval around their mean is wrong. The launch of an arm is compared with its recent pulls at pull counts that were fixed
+before any reward was seen: at the largest number n of a fixed grid that the arm has reached, the first quarter of these n pulls
+is compared with the last quarter. The interval holds for all arms and for all numbers of the grid at once (Bonferroni), so it
+does not matter why the policy stopped.
+"""
 
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import NormalDist
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from rotting.common.arrays import Floats
+from rotting.common.display.figures import Curve, Figure, Panel
+from rotting.common.display.plots import plot_figure
+from rotting.common.display.tables import Column, FormattedTable, interval_text, number_format
 from rotting.common.html_parts import block
-from rotting.display.figures import Figure
-from rotting.display.tables import Column, FormattedTable
+from rotting.common.statistics import Interval
 from rotting.logs import clocks
-from rotting.logs.curves import Plotted, arm_figure
+from rotting.logs.clocks import CANNOT_TELL, Clock, Decay
 from rotting.logs.log import Log, check_log, rewards_by_arm
-from rotting.logs.pauses import FEWEST_PAUSES, PauseTest, compare_pauses
-from rotting.logs.trends import QUARTER, ArmTrend, arm_trends, level_format
-from rotting.logs.verdicts import CANNOT_TELL, Clock, Decay
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
 
 NO_FALL = 0.2  # arms that together fell by less than this share of their level do not wear out
 # The probability at which a clock is named. Among 477 logs on which this test was developed, at 0.8 up to 8 % of a cell of
@@ -30,6 +44,72 @@ REASONS = {
     "time": "Arms wore out in busy and quiet units at the same times",
     "both": "Pulls matter beyond time, and time beyond pulls",
 }
+ERROR = 0.05  # probability that the interval of any arm is wrong
+FEWEST_REWARDS = 40  # of an arm to be judged
+GRID = 2 ** (1 / 8)  # ratio of neighbouring numbers of the grid: at most 8 % of the pulls are left out
+QUARTER = 4
+MARGIN = 0.25  # of the level: a change below it is not worth acting on
+ArmVerdict = Literal["wears out", "steady", "rises", "too few"]
+BINS = 12  # of a curve, each with at least ten rewards
+SHOWN = 8  # arms in one figure
+_BAND = 1.96  # on each side of a mean, for a 95 % interval
+
+
+class Plotted(ABC):
+    """A result with a figure that can be plotted."""
+
+    @abstractmethod
+    def figure(self) -> Figure:
+        """Return what `plot` draws, as data."""
+
+    def plot(self, path: str | Path | None = None) -> "Picture":
+        """Draw what `figure` returns.
+
+        Needs the extra `rotting[plot]`.
+
+        Args:
+            path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
+
+        Returns:
+            The Matplotlib figure.
+        """
+        return plot_figure(self.figure(), path)
+
+
+class ArmTrend(NamedTuple):
+    """What a log says about one arm.
+
+    `pulls` counts all its rows, also those without a reward; the verdict rests on its known rewards. `launch` and `recent` are
+    the means of the first and the last quarter of these; `low` and `high` are the 95 % interval of the change from `launch` to
+    `recent`, which holds for all arms at once. They are NaN if there are too few rewards.
+    """
+
+    name: Hashable
+    pulls: int
+    launch: float
+    recent: float
+    low: float
+    high: float
+    verdict: ArmVerdict
+
+    def change_text(self, style: str) -> str:
+        """Return the change from launch to recent with its interval as text, in the format of the levels; - without one."""
+        change = Interval(self.recent - self.launch, self.low, self.high)
+        # An end that is rounded to 0 keeps its sign: an arm wears out if the whole interval is below 0.
+        return "-" if math.isnan(self.low) else interval_text(change, f"+{style}")
+
+
+def level_format(arms: Sequence[ArmTrend]) -> str:
+    """Return one format for the levels of arms and their changes, with as many digits as the intervals support.
+
+    Example:
+        >>> level_format([ArmTrend("a", 9_000, 0.034211, 0.021053, -0.026211, -0.000105, "wears out")])
+        ',.4f'
+    """
+    judged = [each for each in arms if not math.isnan(each.low)]
+    levels = [level for each in judged for level in (each.launch, each.recent)]
+    # Levels are known about three times as well as changes, whose intervals are of a difference, and hold for all arms at once.
+    return number_format(levels, [(each.high - each.low) / 6 for each in judged])
 
 
 @dataclass(frozen=True)
@@ -92,9 +172,8 @@ def diagnose(log: Log) -> Diagnosis:
     """Return whether the arms of a log wear out, which of them, and along which clock.
 
     An arm is judged by comparing its launch, the first quarter of its pulls, with its recent pulls, the last quarter. A clock
-    is named only if the log can tell pulls and time apart. For that, it needs units that saw the same arms at different rates,
-    or random pauses (`Bandit(probe=...)`), which suffice only if many arms wear out a lot. Otherwise the verdict is "none" if
-    all arms together did not fall, or else "cannot tell".
+    is named only if the log can tell pulls and time apart. For that, it needs units that saw the same arms at different rates.
+    Otherwise the verdict is "none" if all arms together did not fall, or else "cannot tell".
 
     Example:
         >>> import numpy as np
@@ -148,33 +227,13 @@ def _clock(log: Log, arms: tuple[ArmTrend, ...], change: tuple[float, float, flo
     named = _named_clock(log) if entangled <= clocks.MOST_ENTANGLED else None
     if named is not None:
         return named
-    pauses = None if log.paused is None else compare_pauses(log)
-    if pauses is not None and pauses.clock is not None:
-        return pauses.clock, _reason_of(pauses)
     moving = [each for each in arms if each.verdict in {"wears out", "rises"}]
     if not moving and change[1] > -NO_FALL:
         return "none", f"All arms together fell by less than {-min(change[1], 0.0):.0%} (95 % interval), and no arm changed."
     if len(log.units) < clocks.FEWEST_UNITS:
         why = f"The pulls of an arm grow with time (entanglement {entangled:.2f}), so either clock explains the same rewards."
-        could = f"At least {clocks.FEWEST_UNITS} units of unequal traffic could tell"
-        may = "random pauses may, but need many arms that wear out a lot (docs/probe.md)"
-        return CANNOT_TELL, f"{why} {could}; {may}." if pauses is None else f"{why}{_silence_of(pauses)} {could}."
-    why = f"The units do not tell pulls and time apart clearly enough (entanglement {entangled:.2f})."
-    return CANNOT_TELL, why if pauses is None else why + _silence_of(pauses)
-
-
-def _reason_of(pauses: PauseTest) -> str:
-    """Return why random pauses name a clock."""
-    like = "went on where they had been" if pauses.clock == "pulls" else "had worn as much as without the pause"
-    why = f"{pauses.pauses} random pauses: after them, arms {like} (share of time {pauses.share_of_time:.0%})."
-    return f"{why} This assumes that arms do not recover while they are paused."
-
-
-def _silence_of(pauses: PauseTest) -> str:
-    """Return a sentence about random pauses that name no clock."""
-    if pauses.pauses < FEWEST_PAUSES:
-        return f" As for random pauses, it takes at least {FEWEST_PAUSES} to tell, and the log has {pauses.pauses}."
-    return f" The {pauses.pauses} random pauses do not tell, either."
+        return CANNOT_TELL, f"{why} At least {clocks.FEWEST_UNITS} units of unequal traffic could tell."
+    return CANNOT_TELL, f"The units do not tell pulls and time apart clearly enough (entanglement {entangled:.2f})."
 
 
 def _named_clock(log: Log) -> tuple[Clock, str] | None:
@@ -196,3 +255,92 @@ def _named_clock(log: Log) -> tuple[Clock, str] | None:
 
 def _level(value: float, style: str) -> str:
     return "-" if math.isnan(value) else f"{value:{style}}"
+
+
+# --- The trend of each arm ----------------------------------------------------------------------------------------------------
+
+
+def grid_up_to(rows: int) -> list[int]:
+    """Return the numbers of rewards at which an arm may be judged in a log of this many rows, each a multiple of four.
+
+    Example:
+        >>> grid_up_to(60)
+        [40, 44, 48, 56]
+    """
+    steps = range(math.floor(math.log(max(rows, FEWEST_REWARDS) / FEWEST_REWARDS, GRID)) + 1)
+    numbers = {QUARTER * math.floor(FEWEST_REWARDS * GRID**k / QUARTER) for k in steps}
+    return sorted(numbers & set(range(FEWEST_REWARDS, rows + 1)))
+
+
+def arm_trends(log: Log) -> list[ArmTrend]:
+    """Return the trend of every arm, in the order of `log.arms`."""
+    grid = grid_up_to(len(log))
+    comparisons = max(1, len(grid)) * len(log.arms)
+    width = NormalDist().inv_cdf(1 - ERROR / comparisons / 2)
+    rewards = rewards_by_arm(log)
+    level = float(np.mean([abs(each.mean()) for each in rewards if each.size])) if any(each.size for each in rewards) else 0.0
+    arms = zip(log.arms, log.pulls.tolist(), rewards, strict=True)
+    return [_trend(name, pulls, each, grid, width, level) for name, pulls, each in arms]
+
+
+def _trend(name: Hashable, pulls: int, rewards: Floats, grid: list[int], width: float, level: float) -> ArmTrend:
+    reached = [n for n in grid if n <= rewards.size]
+    if not reached:
+        return ArmTrend(name, pulls, math.nan, math.nan, math.nan, math.nan, "too few")
+    quarter = reached[-1] // QUARTER
+    first, last = rewards[:quarter], rewards[reached[-1] - quarter : reached[-1]]
+    launch, recent = float(first.mean()), float(last.mean())
+    # The variance of both together as well: one window of clicks may have none, and then no variance of its own.
+    spread = max(first.var() + last.var(), 2 * np.concatenate([first, last]).var() * quarter / (2 * quarter - 1))
+    half = width * math.sqrt(spread / quarter)
+    low, high = recent - launch - half, recent - launch + half
+    margin = MARGIN * max(abs(launch), level)
+    verdict: ArmVerdict
+    if high < 0:
+        verdict = "wears out"
+    elif low > 0:
+        verdict = "rises"
+    elif -margin <= low and high <= margin:
+        verdict = "steady"
+    else:
+        verdict = "too few"
+    return ArmTrend(name, pulls, launch, recent, low, high, verdict)
+
+
+# --- Figures ------------------------------------------------------------------------------------------------------------------
+
+
+def binned(clock: Floats, rewards: Floats, label: str) -> Curve:
+    """Return the mean reward in bins with equally many rows along a clock, with 95 % intervals."""
+    order = np.argsort(clock, kind="stable")
+    bins = [part for part in np.array_split(order, min(BINS, max(1, order.size // 10))) if part.size]
+    x = np.array([clock[part].mean() for part in bins])
+    y = np.array([rewards[part].mean() for part in bins])
+    # The spread of all rewards of the arm: a bin of clicks may have none, and then no spread of its own.
+    half = np.array([_BAND * max(rewards[part].std(), rewards.std() / 2) / np.sqrt(part.size) for part in bins])
+    return Curve(label, x, y, y - half, y + half)
+
+
+def panels(log: Log, arm: int) -> tuple[Panel, Panel]:
+    """Return the rewards of one arm over its own pulls, and over time."""
+    rows = log.known & (log.arm == arm)
+    label, rewards = str(log.arms[arm]), log.reward[rows]
+    pulls = "pulls of the arm by its unit" if log.has_units else "pulls of the arm"
+    time, unit = log.time[rows], "row"
+    if log.has_times:
+        unit = "time"
+    if log.has_dates:
+        time, unit = (time - log.time[0]) / 86_400, "days since the first row"
+    return (
+        Panel(f"{label}: over its pulls", pulls, "mean reward", (binned(log.own_pulls[rows].astype(float), rewards, label),)),
+        Panel(f"{label}: over time", unit, "mean reward", (binned(time, rewards, label),)),
+    )
+
+
+def arm_figure(log: Log, arms: Sequence[int] | None = None) -> Figure:
+    """Return the rewards of arms over their pulls and over time, by default of those with the most pulls."""
+    chosen = np.argsort(-log.pulls, kind="stable")[:SHOWN] if arms is None else arms
+    known = np.bincount(log.arm[log.known], minlength=len(log.arms))
+    drawn = [panel for arm in chosen if known[arm] for panel in panels(log, int(arm))]
+    caption = "Mean rewards in bins of equally many pulls; the bands are 95 % intervals of these means."
+    return Figure("arms", "Rewards over pulls and over time", caption, tuple(drawn), columns=2)

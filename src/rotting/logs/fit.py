@@ -11,21 +11,32 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import run_number
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.logs import two_clocks
-from rotting.logs.clocks import FEWEST_UNITS
-from rotting.logs.fitted_noise import fitted_noise
-from rotting.logs.levels import Cells, cells_of, draw_levels, levels_of, pull_starts, round_starts
+from rotting.logs.clocks import FEWEST_UNITS, Clock
+from rotting.logs.levels import (
+    Cells,
+    CellTable,
+    cell_table,
+    cells_of,
+    draw_curves,
+    draw_levels,
+    levels_of,
+    pull_starts,
+    round_starts,
+)
 from rotting.logs.log import Log, check_log, positions
-from rotting.logs.verdicts import Clock
 from rotting.problems.arms import Arm, Product, Rested, Restless, Sum
 from rotting.problems.decays import Piecewise
 from rotting.problems.families import ProblemFamily, family_key, generator
 from rotting.problems.mean_table import PRODUCT, SUM, Means, Steps, join, merge, one_arm
+from rotting.problems.noise import Bernoulli, Noise, Noiseless, Poisson, Resampled
 from rotting.problems.oracle import GREEDY_RISING, GREEDY_TWO_CLOCKS
 from rotting.problems.problem import Problem
 
 CLOCKS = get_args(Clock)
 _KEPT_CURVES = 256  # runs: more than `advise` plays for a reading
+RESIDUALS = 512  # in a table of residuals: each stands for 0.2 % of the rewards
+_FEWEST_RESIDUALS = 10  # rewards of a cell whose residuals are used; its mean takes up a tenth of their variance at most
+_DISPERSION = (0.8, 1.25)  # the variance of counts divided by their mean, which is 1 if they are Poisson: up to a quarter off
 
 
 class Rounds(NamedTuple):
@@ -83,11 +94,11 @@ class FittedFamily(ProblemFamily):
         cells = cells_of(rows.arm, ticks, rows.reward, self.n_arms, starts)
         self.noise = fitted_noise(rows.arm, ticks, rows.reward, cells)
         self._lowest = 0.0 if rows.reward.min() >= 0 else -math.inf
-        self._fitted: Cells | two_clocks.CellTable
+        self._fitted: Cells | CellTable
         self._starts: tuple[Ints, Ints]  # of the pieces over pulls and over rounds
         nothing = np.zeros(1, np.int64)
         if clock == "both":
-            self._fitted = two_clocks.cell_table(rows.arm, rows.unit, rows.own_pulls, rows.reward, self.n_arms, starts)
+            self._fitted = cell_table(rows.arm, rows.unit, rows.own_pulls, rows.reward, self.n_arms, starts)
             self._starts = starts, self._fitted.rounds
         else:
             self._fitted = cells
@@ -121,7 +132,7 @@ class FittedFamily(ProblemFamily):
         if isinstance(self._fitted, Cells):
             levels = draw_levels(levels_of(self._fitted, rng), rng, self._lowest, self.noise.highest_mean, falling=self.falling)
             return Curves(levels, nothing) if self.clock == "pulls" else Curves(nothing, levels)
-        pulls, rounds = two_clocks.draw_curves(self._fitted, rng, falling=self.falling)
+        pulls, rounds = draw_curves(self._fitted, rng, falling=self.falling)
         if self._fitted.multiplicative:
             most = np.maximum(rounds.max(axis=1, keepdims=True), np.finfo(float).tiny)
             pulls = np.minimum(pulls, self.noise.highest_mean / most)
@@ -141,7 +152,7 @@ class FittedFamily(ProblemFamily):
 
     @property
     def _kind(self) -> int:
-        return PRODUCT if isinstance(self._fitted, two_clocks.CellTable) and self._fitted.multiplicative else SUM
+        return PRODUCT if isinstance(self._fitted, CellTable) and self._fitted.multiplicative else SUM
 
     def means(self, run: int, key: int, horizon: int) -> Means:
         """Return the table of a run's problem."""
@@ -229,3 +240,57 @@ def fit(log: Log, clock: Clock, falling: bool = True) -> FittedFamily:
             "log", f"have at least {FEWEST_UNITS} units for clock='both'", log, got=f"{len(log.units)}", hint=hint
         )
     return FittedFamily(log, clock, falling)
+
+
+# --- The noise ----------------------------------------------------------------------------------------------------------------
+
+
+def fitted_noise(arm: Ints, tick: Ints, reward: Floats, cells: Cells) -> Noise:
+    """Return the noise that describes the rewards around the levels of their cells."""
+    if np.isin(reward, (0.0, 1.0)).all() and reward.min() != reward.max():
+        return Bernoulli()
+    own = np.searchsorted(cells.starts, tick, side="right") - 1
+    counts, means = cells.counts[own, arm], cells.means[own, arm]
+    used = counts >= min(_FEWEST_RESIDUALS, float(counts.max()))
+    left = (reward - means)[used]
+    if not left.any():
+        return Noiseless()
+    if reward.min() >= 0 and (reward == np.floor(reward)).all() and _is_poisson(left, counts[used], means[used]):
+        return Poisson()
+    if reward.min() >= 0 and _grows_with_level(cells):
+        positive = used & (means > 0)
+        factors = _table(reward[positive] / means[positive])
+        return Resampled((factors / (math.fsum(factors) / factors.size) - 1).tolist(), relative=True)
+    return Resampled(_table(left * np.sqrt(counts[used] / np.maximum(counts[used] - 1, 1))).tolist())
+
+
+def _is_poisson(left: Floats, counts: Floats, means: Floats) -> bool:
+    variance = float((left**2).sum() / np.maximum((1 - 1 / counts).sum(), 1))
+    low, high = _DISPERSION
+    return low * float(means.mean()) <= variance <= high * float(means.mean())
+
+
+def _grows_with_level(cells: Cells) -> bool:
+    """Return whether the standard deviation of the rewards is closer to a multiple of their level than to a constant."""
+    used = (cells.counts >= _FEWEST_RESIDUALS) & (cells.means > 0) & (cells.squares > 0)
+    if used.sum() < 2:
+        return True
+    weights, spread, level = (
+        cells.counts[used],
+        np.log(cells.squares[used] / (cells.counts[used] - 1)),
+        2 * np.log(cells.means[used]),
+    )
+
+    def variation(values: Floats) -> float:
+        return float(np.average((values - np.average(values, weights=weights)) ** 2, weights=weights))
+
+    return variation(spread - level) < variation(spread)
+
+
+def _table(values: Floats) -> Floats:
+    """Return values that are equally likely: all of them, or the means of equally many neighbours."""
+    ordered = np.sort(values)
+    if ordered.size <= RESIDUALS:
+        return ordered
+    ends = np.arange(1, RESIDUALS) * ordered.size // RESIDUALS
+    return np.array([part.mean() for part in np.split(ordered, ends)])

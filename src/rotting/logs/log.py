@@ -1,16 +1,18 @@
 """`Log`: the decisions of the past, in their order, with what each of them paid."""
 
-from collections.abc import Hashable, Sequence, Sized
+import math
+from collections.abc import Hashable, Sequence
+from datetime import UTC, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
+from rotting.common.display.tables import Column as TableColumn
+from rotting.common.display.tables import FormattedTable, number_format
 from rotting.common.html_parts import block
-from rotting.display.tables import FormattedTable
-from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
-from rotting.live.past_rewards import read_columns
-from rotting.logs import columns
+from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.logs.tables import PROPENSITIES, REWARDS, Column, Labels, check_lengths, read_table
 
 
 class Log:
@@ -20,8 +22,8 @@ class Log:
     earlier time than a row above them. A row without a reward still counts as a pull of its arm.
 
     Args:
-        data: a data frame, a mapping of columns, pairs of an arm and a reward, or the path of a file: `.csv`, `.parquet`, a
-            store of `rotting.open`, or the export of `rotting log`.
+        data: a data frame, a mapping of columns, pairs of an arm and a reward, or the path of a file: `.csv`, `.parquet` or
+            `.jsonl` (these need the extra `rotting[logs]`), a store of `rotting.open`, or the export of `rotting log`.
         arm: the name of the column with the arms.
         reward: the name of the column with the rewards: numbers or truth values, empty where the reward is not known.
         time: the name of a column with the times of the decisions, dates or numbers; by default the rows must be in
@@ -32,8 +34,6 @@ class Log:
         available: the name of a column with the arms that could be chosen; in a text file, as JSON: `["a", "b"]`.
         decision: the name of a column with the ids of the decisions: two rows with the same id are an error.
         name: the name of the bandit, if the data is a store or an export with several.
-        paused: the name of a column with the arms that were paused at random (`Bandit.paused`), or empty; in a text file, as
-            JSON. A store or an export of `rotting log` already contains them.
 
     Attributes:
         arms: the names of the K arms, in the order of their first rows.
@@ -43,8 +43,6 @@ class Log:
         units: the names of the units; `("",)` without a column.
         unit: the unit of each row, as a position in `units`.
         own_pulls: how often the arm of each row was pulled before, by its unit.
-        round: the round of each row, from 1: the round of the bandit if the log has it, otherwise the number of the row.
-        paused: for each row, the arms that were paused at random, as positions in `arms`; None if that is not known.
 
     Example:
         >>> log = Log([("a", 1.0), ("b", 0.0), ("a", 0.5), ("a", None)])
@@ -65,39 +63,28 @@ class Log:
         available: str | None = None,
         decision: str | None = None,
         name: str | None = None,
-        paused: str | None = None,
     ) -> None:
-        try:
-            table = read_columns(data, name, keep_missing=True)
-        except InvalidArgumentError as error:  # it names the parameter of `Bandit.learn`
-            raise error.replace(field="data") if error.field == "history" else error from error
-        if table.is_log and "paused" in table.columns:
-            paused = paused or "paused"
-        arm_column = columns.select(table, "arm", arm)
-        arms = columns.labels(arm_column, may_look_missing=table.is_log)
-        rewards = columns.rewards(columns.select(table, "reward", reward))
-        if not rewards.size:
+        table = read_table(data, name, keep_missing=True)
+        if table.is_log:  # which has all of these
+            time, propensity, available = time or "time", propensity or "propensity", available or "available"
+            unit = unit or ("unit" if set(table.columns["unit"]) - {"(none)"} else None)
+        given = {"arm": arm, "reward": reward, "time": time, "unit": unit, "propensity": propensity, "available": available}
+        given = {parameter: column for parameter, column in {**given, "decision": decision}.items() if column is not None}
+        columns = {parameter: table.column(parameter, column) for parameter, column in given.items()}
+        check_lengths(columns.values())
+        size = len(columns["arm"])
+        if not size:
             raise InvalidValueError("data", "have at least one row", data, got="none")
-        no_units = columns.Labels(("",), np.zeros(rewards.size, np.int64))
-        units = columns.optional(table, "unit", unit, columns.labels) or no_units
-        row_numbers = np.arange(rewards.size, dtype=np.float64)
-        times, dated = columns.optional(table, "time", time, columns.times) or (row_numbers, False)
-        chances = columns.optional(table, "propensity", propensity, columns.propensities)
-        choices = columns.optional(table, "available", available, columns.available)
-        pauses = columns.optional(table, "paused", paused, lambda column: columns.paused(column, arms.names))
-        rounds = np.arange(1, rewards.size + 1)
-        if table.is_log and "round" in table.columns:
-            rounds = np.array(table.columns["round"], np.int64)
-        filled: list[tuple[str | None, Sized | None]] = [(arm, arms.which), (unit, units.which), (time, times)]
-        filled += [(propensity, chances), (available, choices), (paused, pauses)]
-        for column, values in filled:
-            if values is not None and (size := len(values)) != rewards.size:
-                got = f"{rewards.size} in {reward!r}, {size} in {column!r}"
-                raise InvalidValueError("columns", "have the same length", size, got=got)
+        arms = columns["arm"].labels(may_look_missing=table.is_log)
+        rewards = columns["reward"].numbers(REWARDS, may_be_missing=True)
+        units = columns["unit"].labels() if "unit" in columns else Labels(("",), np.zeros(size, np.int64))
+        times, dated = columns["time"].times() if "time" in columns else (np.arange(size, dtype=np.float64), False)
+        chances = columns["propensity"].numbers(PROPENSITIES, may_be_missing=True) if "propensity" in columns else None
+        choices = columns["available"].sets() if "available" in columns else None
         if choices is not None:
-            _check_available(arms, choices, arm_column)
-        if decision is not None:
-            _check_decisions(columns.select(table, "decision", decision))
+            _check_available(arms, choices, columns["arm"])
+        if "decision" in columns:
+            _check_decisions(columns["decision"])
         order = np.argsort(times, kind="stable")
         self.reordered = int((np.maximum.accumulate(times) > times).sum())
         self.arms, self.arm = arms.names, arms.which[order]
@@ -105,11 +92,9 @@ class Log:
         self.units, self.unit = units.names, units.which[order]
         self.propensity = None if chances is None else chances[order]
         self.available = None if choices is None else [choices[k] for k in order]
-        self.round = rounds[order]
-        self.paused = None if pauses is None else [pauses[k] for k in order]
         self.has_units, self.has_times, self.has_dates = unit is not None, time is not None, dated
         self.own_pulls = positions(self.unit * len(self.arms) + self.arm)
-        for array in (self.arm, self.reward, self.time, self.unit, self.own_pulls, self.round):
+        for array in (self.arm, self.reward, self.time, self.unit, self.own_pulls):
             array.flags.writeable = False
 
     def __len__(self) -> int:
@@ -142,9 +127,7 @@ class Log:
 
     def describe(self) -> FormattedTable:
         """Return what the log contains, and what can and cannot be learned from it."""
-        from rotting.logs.description import describe  # noqa: PLC0415 - it knows the class
-
-        return describe(self)
+        return _describe(self)
 
 
 def check_log(log: object) -> Log:
@@ -182,15 +165,126 @@ def positions(which: Ints) -> Ints:
     return found
 
 
-def _check_available(arms: columns.Labels, choices: Sequence[frozenset[Hashable]], column: columns.NamedColumn) -> None:
+def _check_available(arms: Labels, choices: Sequence[frozenset[Hashable]], column: Column) -> None:
     for row, (arm, possible) in enumerate(zip(arms.which, choices, strict=True)):
         if arms.names[arm] not in possible:
             raise InvalidValueError(column.name, "be among the available arms", arms.names[arm], where=column.place(row))
 
 
-def _check_decisions(column: columns.NamedColumn) -> None:
-    ids = columns.labels(column)
+def _check_decisions(column: Column) -> None:
+    ids = column.labels()
     if len(ids.names) < ids.which.size:
         row = int(np.flatnonzero(positions(ids.which) > 0)[0])
         rule = "be different in every row: a decision has one reward"
         raise InvalidValueError(column.name, rule, ids.names[ids.which[row]], where=column.place(row))
+
+
+def sum_format(sums: Sequence[float], half_widths: Sequence[float] = ()) -> str:
+    """Return the format of sums of rewards: whole numbers, such as clicks, have no digits after the point.
+
+    Example:
+        >>> sum_format([608.0, 1_234.0], [77.3]), sum_format([608.25, 1_234.0], [7.3])
+        (',.0f', ',.1f')
+    """
+    return ",.0f" if all(each.is_integer() for each in sums) else number_format(sums, half_widths)
+
+
+def earned_text(log: Log) -> str:
+    """Return the sum of the rewards of a log."""
+    total = float(np.nansum(log.reward))
+    return f"{total:{sum_format([total])}}"
+
+
+# --- What a log holds, and what can be learned from it ------------------------------------------------------------------------
+
+
+def _describe(log: Log) -> FormattedTable:
+    """Return a table of what a log holds, with what can be learned from it below."""
+    pulls, reward = log.pulls, log.reward[log.known]
+    held = [("rows", f"{len(log):,}"), ("arms", f"{len(log.arms):,}, with {_range(pulls)} pulls")]
+    if log.has_units:
+        held.append(("units", f"{len(log.units):,}, with {_range(np.bincount(log.unit))} rows"))
+    if log.has_times:
+        held.append(("times", f"{_moment(log, 0)} to {_moment(log, -1)}"))
+    if reward.size:
+        kind = "0 or 1" if np.isin(reward, (0.0, 1.0)).all() else f"{reward.min():.4g} to {reward.max():.4g}"
+        held.append(("rewards", f"{kind}, mean {reward.mean():.4g}"))
+    held.append(("missing rewards", f"{log.missing:,}" if log.missing else "none"))
+    if log.propensity is not None:
+        held.append(("propensities", f"{np.nanmin(log.propensity):.4g} to {np.nanmax(log.propensity):.4g}"))
+    columns = (TableColumn("the log holds", lambda row: row["what"]), TableColumn("", lambda row: row["value"]))
+    return FormattedTable(
+        (), columns, [{"what": what, "value": value} for what, value in held], left=2, notes=tuple(_lessons(log))
+    )
+
+
+def _lessons(log: Log) -> list[str]:
+    """Return sentences about what can and cannot be learned."""
+    from rotting.logs.clocks import FEWEST_UNITS, MOST_ENTANGLED, entanglement  # noqa: PLC0415 - it builds on this module
+    from rotting.logs.diagnosis import FEWEST_REWARDS  # noqa: PLC0415 - it builds on this module
+
+    known = np.bincount(log.arm[log.known], minlength=len(log.arms))
+    enough = int((known >= FEWEST_REWARDS).sum())
+    found = []
+    if log.reordered:
+        found.append(
+            f"Order: {log.reordered:,} of {len(log):,} rows had an earlier time than a row above them, so all rows were sorted "
+            "by time. If they were in the right order before, the times are wrong: correct them, or name no column of times."
+        )
+    found.append(f"Wear of single arms: {enough} of {len(log.arms)} arms have at least {FEWEST_REWARDS} rewards.")
+    if len(log.units) >= FEWEST_UNITS:
+        entangled = entanglement(log)
+        how = "may" if entangled <= MOST_ENTANGLED else "met the arms at rates too alike to"
+        why = f"(entanglement {entangled:.2f}; at 1 they could not)"
+        found.append(f"Clock: {len(log.units)} units {how} tell pulls and time apart {why}.")
+    else:
+        units = "without a column of units" if len(log.units) <= 1 else f"with {len(log.units)} units"
+        found.append(
+            f"Clock: {units}, pulls and time cannot be told apart; at least {FEWEST_UNITS} units are needed "
+            f"(entanglement {entanglement(log):.2f})."
+        )
+    if log.missing:
+        found.append(
+            f"{log.missing / len(log):.1%} of the rewards are missing. If they are zeros that nobody reported, write the "
+            f"zeros into the log first."
+        )
+    if log.available is not None:
+        partly = sum(not each.issuperset(log.arms) for each in log.available)
+        if partly:
+            found.append(
+                f"Not all arms were available in {partly / len(log):.1%} of the rows. Replays let policies choose among all "
+                "of them."
+            )
+    if log.propensity is not None:
+        found.append(_about_propensities(log))
+    return found
+
+
+def _about_propensities(log: Log) -> str:
+    """Return whether the propensities can be right, and what can be learned from them."""
+    from rotting.logs.replay import fixed_choices  # noqa: PLC0415 - it builds on this module
+
+    choices = fixed_choices(log)
+    wrong = [each for each in choices if math.isnan(each.value.mean)]
+    if not choices:
+        return "Propensities: too few are known to use them."
+    if wrong:
+        first = wrong[0]
+        name = "a random arm" if first.arm is None else f"arm {first.arm!r}"
+        return (
+            f"Propensities: those of {name} cannot be right, or it could not be chosen in every row: 1 / propensity averages "
+            f"{first.weight:.2g} over the rows, with 0 where the log shows another arm, instead of 1."
+        )
+    return (
+        "Propensities: they agree with the choices, so they tell what each arm, or a random one, pays (Replay.fixed_choices)."
+    )
+
+
+def _range(counts: Ints) -> str:
+    return f"{counts.min():,} to {counts.max():,}"
+
+
+def _moment(log: Log, row: int) -> str:
+    if log.has_dates:
+        return datetime.fromtimestamp(float(log.time[row]), UTC).strftime("%Y-%m-%d %H:%M")
+    return f"{log.time[row]:.6g}"

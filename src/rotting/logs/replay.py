@@ -1,33 +1,65 @@
-"""`replay`: what other policies would have earned on the rewards that are in a log, as far as they reach."""
+"""What other choices would have earned on the rewards that are in a log.
+
+`replay` plays policies on the rewards as far as they reach. `fixed_choices` weighs the rewards by inverse propensities, for one
+arm in every round, or an arm at random.
+"""
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from rotting.common.arrays import Floats, Ints
+from rotting.common.display.tables import NO_INTERVAL, Column, FormattedTable, Row, interval_text, number_format
 from rotting.common.html_parts import block
 from rotting.common.progress import Progress
 from rotting.common.rules import nonnegative_int
-from rotting.common.statistics import t_critical
-from rotting.display.tables import Column, FormattedTable, Row
+from rotting.common.statistics import LEVEL, Interval, NoInterval, t_critical
 from rotting.errors import InvalidValueError
 from rotting.live.bandit_state import check_learner
-from rotting.live.reward_rule import RewardRule
-from rotting.logs.buckets import Buckets, EmptyBucket, buckets_of, draw_queues
-from rotting.logs.description import earned_text, sum_format
-from rotting.logs.diagnosis import diagnose
-from rotting.logs.fixed_choices import FixedChoice, fixed_choices, fixed_table
-from rotting.logs.log import Log, check_log
-from rotting.logs.stacks import RewardStacks, StackGame, play_stacks, stack_loop, stacks_of
-from rotting.logs.verdicts import Decay
+from rotting.live.values import RewardRule
+from rotting.logs.clocks import Decay
+from rotting.logs.diagnosis import Diagnosis, diagnose
+from rotting.logs.log import Log, check_log, earned_text, sum_format
+from rotting.logs.stacks import (
+    Buckets,
+    EmptyBucket,
+    RewardStacks,
+    StackGame,
+    buckets_of,
+    draw_queues,
+    play_stacks,
+    stack_loop,
+    stacks_of,
+)
 from rotting.policy import Policy, check_policies
 
 DRAWS = 20
 """Games on queues that are drawn anew, for the interval under wear with time."""
 _WINDOWS = tuple(25 * 2**k for k in range(16))  # rewards of an arm whose mean bounds what it pays later
 _ERROR = 0.05
+_FALSE_ALARM = 0.001  # the chance that the right propensities of a log fail their check
+_FEWEST_ROWS = 30  # rows of equal weight, below which a mean is not nearly normal
+
+
+class FixedChoice(NamedTuple):
+    """What a fixed choice would have earned.
+
+    Args:
+        arm: the arm of every round; None for an arm at random, every available one with the same chance.
+        rounds: the number of rows in which the arm was available, and whose reward and propensity are known.
+        weight: the mean weight of these rows, about 1 if the propensities are right.
+        value: the mean reward of a round, with its 95 % interval.
+    """
+
+    arm: Hashable | None
+    rounds: int
+    weight: float
+    value: Interval
 
 
 @dataclass(frozen=True)
@@ -41,7 +73,8 @@ class PolicyReplay:
         log_reward: what the log earned in as many rounds.
         ran_out: the arm that the policy asked for when the log had no more of its rewards; None if every round was answered.
         choices: the arms that the policy chose in these rounds.
-        low: a lower bound of the mean reward in all rounds of the log, along every clock that the log allows; NaN without one.
+        low: a lower bound of the sum of the rewards in all rounds of the log, on average over logs like this one, along every
+            clock that the log allows; NaN without one.
         high: an upper bound; NaN if there is none.
         why: why a bound is missing; empty if both are there.
     """
@@ -174,12 +207,19 @@ def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0, progres
     """
     listed = check_replay(log, policies)
     seed = nonnegative_int("seed", seed)
-    replayer = _Replayer(log, stacks_of(log), buckets_of(log), diagnose(log).decay, seed)
+    return replay_with(diagnose(log), listed, seed, progress)
+
+
+def replay_with(diagnosis: Diagnosis, policies: Sequence[Policy], seed: int, progress: bool | None) -> Replay:
+    """Return what `replay` does, given the diagnosis of the log and policies that `check_replay` returned."""
+    log = diagnosis.log
+    replayer = _Replayer(log, stacks_of(log), buckets_of(log), diagnosis.decay, seed)
     found = []
-    with Progress(len(listed), "replays", show=progress) as bar:
-        for policy in listed:
-            found.append(replayer.replay(policy))
-            bar.advance()
+    with Progress(len(policies) * replayer.games, "games on the log", show=progress) as bar:
+        for k, policy in enumerate(policies):
+            bar.status = f"{policy.title} ({k + 1} of {len(policies)})"  # shown at once: its first game may have to be compiled
+            found.append(replayer.replay(policy, bar))
+        bar.status = ""
     return Replay(log, found)
 
 
@@ -211,13 +251,18 @@ class _Replayer:
     decay: Decay
     seed: int
 
-    def replay(self, policy: Policy) -> PolicyReplay:
+    @property
+    def games(self) -> int:
+        """The number of games of a policy: one on the log, and those for an interval under wear with time."""
+        return 1 + DRAWS * (self.decay != "pulls" and isinstance(self.buckets, Buckets))
+
+    def replay(self, policy: Policy, bar: Progress) -> PolicyReplay:
         """Return the replay of one policy."""
-        by_time = self.decay != "pulls" and isinstance(self.buckets, Buckets)
-        loop = stack_loop(policy, self.stacks.units.size * (1 + DRAWS * by_time))
+        loop = stack_loop(policy, self.stacks.units.size * self.games)
         game = play_stacks(policy, self.stacks, self.seed, loop)
+        bar.advance()
         steps, arms = game.choices.size, self.log.arms
-        low, high, why = self._bounds(policy, game, loop)
+        low, high, why = self._bounds(policy, game, loop, bar)
         return PolicyReplay(
             policy,
             steps,
@@ -230,7 +275,7 @@ class _Replayer:
             why=why,
         )
 
-    def _bounds(self, policy: Policy, game: StackGame, loop: Callable[..., bool]) -> tuple[float, float, str]:
+    def _bounds(self, policy: Policy, game: StackGame, loop: Callable[..., bool], bar: Progress) -> tuple[float, float, str]:
         """Return bounds of the reward in all rounds under every reading that the log allows, and why one is missing."""
         readings = []
         if self.decay != "time":
@@ -238,7 +283,7 @@ class _Replayer:
         if self.decay != "pulls":
             if isinstance(self.buckets, EmptyBucket):
                 return math.nan, math.nan, self._why_no_bounds(self.buckets)
-            readings.append(_bounds_by_time(policy, self.buckets, self.seed, loop))
+            readings.append(_bounds_by_time(policy, self.buckets, self.seed, loop, bar))
         low, high = min(each[0] for each in readings), max(each[1] for each in readings)
         if self.decay == "time":
             return math.nan, high, "No lower bounds: games on rewards that are drawn from those of the log share its luck."
@@ -294,13 +339,18 @@ def _most_to_come(stacks: RewardStacks, game: StackGame) -> float:
     return float(best[stacks.units[played:]].sum())
 
 
-def _bounds_by_time(policy: Policy, buckets: Buckets, seed: int, loop: Callable[..., bool]) -> tuple[float, float]:
+def _bounds_by_time(
+    policy: Policy, buckets: Buckets, seed: int, loop: Callable[..., bool], bar: Progress
+) -> tuple[float, float]:
     """Return an interval if arms wear out with time: games on rewards drawn from the same arm and bucket.
 
     It is for one more game, which differs from the mean of these games by its own luck and by theirs.
     """
     rng = np.random.default_rng([seed, DRAWS])
-    earned = np.array([play_stacks(policy, draw_queues(buckets, rng), seed + k, loop).rewards.sum() for k in range(DRAWS)])
+    earned = np.empty(DRAWS)
+    for k in range(DRAWS):
+        earned[k] = play_stacks(policy, draw_queues(buckets, rng), seed + k, loop).rewards.sum()
+        bar.advance()
     half = t_critical(DRAWS - 1) * float(earned.std(ddof=1)) * math.sqrt(1 + 1 / DRAWS)
     return float(earned.mean()) - half, float(earned.mean()) + half
 
@@ -308,3 +358,95 @@ def _bounds_by_time(policy: Policy, buckets: Buckets, seed: int, loop: Callable[
 def _bounds_text(row: Row, style: str) -> str:
     low, high = ("?" if math.isnan(row[name]) else f"{row[name]:{style}}" for name in ("low", "high"))
     return "-" if low == high == "?" else f"{low} to {high}"
+
+
+# --- Fixed choices, by inverse propensities -----------------------------------------------------------------------------------
+
+
+def fixed_choices(log: Log) -> tuple[FixedChoice, ...]:
+    """Return the value of each arm and of a random arm; nothing without propensities.
+
+    For each arm, a row weighs 1 / propensity if it shows the arm, and 0 otherwise. If the propensities are right, the weights
+    of an arm average 1, and b + weight * (reward - b) averages what the arm pays, for any number b that was known before the
+    row (Horvitz and Thompson 1952). Here b is the mean of the rewards before. This holds whichever policy wrote the log, also
+    if it learned from the rewards.
+
+    The weights check the propensities: those of an arm that could not be chosen in some rounds do not average 1, and then the
+    arm has no value here.
+
+    The value of an arm is that of the state in which each row found it. If arms wear out with their pulls, an arm that is
+    always chosen pays less.
+
+    Example:
+        >>> columns = {"arm": ["a", "b"] * 50, "reward": [1.0, 0.5] * 50, "p": [0.5] * 100}
+        >>> [(each.arm, round(each.value.mean, 2)) for each in fixed_choices(Log(columns, propensity="p"))]
+        [('a', 1.0), ('b', 0.49), (None, 0.75)]
+    """
+    if log.propensity is None:
+        return ()
+    used = log.known & ~np.isnan(log.propensity)
+    if used.sum() < 2:
+        return ()
+    arm, reward, weight = log.arm[used], log.reward[used], 1 / log.propensity[used]
+    before = np.cumsum(reward)[:-1] / np.arange(1, reward.size)  # there is none before the first row, which is left out
+    arm, reward, weight = arm[1:], reward[1:], weight[1:]
+    masks, which = _availability(log)
+    which = which[used][1:]
+    alarm = NormalDist().inv_cdf(1 - _FALSE_ALARM / 2 / (len(log.arms) + 1))
+    found = []
+    for i, name in enumerate(log.arms):
+        there = masks[which, i]
+        if there.any():
+            found.append(_choice(name, np.where(arm == i, weight, 0.0)[there], reward[there], before[there], alarm))
+    return *found, _choice(None, weight / masks.sum(axis=1)[which], reward, before, alarm)
+
+
+def _availability(log: Log) -> tuple[NDArray[np.bool_], Ints]:
+    """Return different sets of available arms [set, arm], and the set of each row."""
+    if log.available is None:
+        return np.ones((1, len(log.arms)), bool), np.zeros(len(log), np.int64)
+    numbers: dict[frozenset[Hashable], int] = {}
+    which = np.array([numbers.setdefault(each, len(numbers)) for each in log.available])
+    return np.array([[name in each for name in log.arms] for each in numbers]), which
+
+
+def _choice(arm: Hashable | None, weight: Floats, reward: Floats, before: Floats, alarm: float) -> FixedChoice:
+    rounds, mean = weight.size, float(weight.mean())
+    scores = before + weight * (reward - before)
+    return FixedChoice(arm, rounds, mean, _value(_name(arm), weight, scores, alarm))
+
+
+def _value(name: str, weight: Floats, scores: Floats, alarm: float) -> Interval:
+    """Return the mean of the scores with its interval, unless the weights are wrong or too few."""
+    off = float(weight.mean()) - 1
+    if abs(off) > alarm * float(weight.std()) / math.sqrt(weight.size):
+        return NoInterval(math.nan, f"the weights of {name} average {1 + off:.2g}, not 1, so its propensities cannot be right")
+    rows = float(weight.sum() ** 2 / (weight**2).sum())
+    if rows < _FEWEST_ROWS:
+        return NoInterval(float(scores.mean()), f"the weights of {name} are worth {rows:.0f} rows, fewer than {_FEWEST_ROWS}")
+    half = NormalDist().inv_cdf((1 + LEVEL) / 2) * float(scores.std(ddof=1)) / math.sqrt(scores.size)
+    mean = float(scores.mean())
+    return Interval(mean, mean - half, mean + half)
+
+
+def fixed_table(choices: Sequence[FixedChoice]) -> FormattedTable:
+    """Return fixed choices as a formatted table."""
+    values = [each.value for each in choices if not math.isnan(each.value.mean)]
+    style = number_format([each.mean for each in values], [each.high - each.mean for each in values if each.high is not None])
+    columns = (
+        Column("always", lambda row: _name(row["arm"])),
+        Column("rounds", lambda row: f"{row['rounds']:,}"),
+        Column("mean weight", lambda row: f"{row['weight']:.3f}"),
+        Column("reward per round", lambda row: _value_text(row["value"], style)),
+    )
+    lines = ("What one arm, or an arm at random, would have earned in every round, by the propensities of the log.",)
+    notes = ("The arm as each round found it: if arms wear out with their pulls, an arm that is always chosen pays less.",)
+    return FormattedTable(lines, columns, [each._asdict() for each in choices], left=1, notes=notes)
+
+
+def _value_text(value: Interval, style: str) -> str:
+    return NO_INTERVAL if math.isnan(value.mean) else interval_text(value, style)
+
+
+def _name(arm: Hashable | None) -> str:
+    return "a random arm" if arm is None else str(arm)

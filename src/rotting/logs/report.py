@@ -9,27 +9,20 @@ from pathlib import Path
 
 import numpy as np
 
-from rotting.common.atomic_files import new_folder
+from rotting.common.display.figures import Figure, Panel
+from rotting.common.display.pages import About, PlainSection, plain_page, versions
+from rotting.common.display.tables import FormattedTable
+from rotting.common.files import new_folder
 from rotting.common.machine import machine
 from rotting.common.rules import nonnegative_int
 from rotting.common.short_numbers import first_of, word_list
-from rotting.display.figures import Figure, Panel
-from rotting.display.tables import FormattedTable
 from rotting.errors import InvalidValueError
-from rotting.logs.advice import LEAST_GAIN, Advice, advise, default_policies, default_runs
-from rotting.logs.clocks import FEWEST_UNITS
-from rotting.logs.compile_ahead import compile_ahead
-from rotting.logs.curves import arm_figure
-from rotting.logs.diagnosis import Diagnosis
-from rotting.logs.fit import fit
+from rotting.logs.advice import LEAST_GAIN, Advice, advise_with, default_policies, default_runs
+from rotting.logs.clocks import CANNOT_TELL, FEWEST_UNITS
+from rotting.logs.diagnosis import FEWEST_REWARDS, ArmTrend, ArmVerdict, Diagnosis, arm_figure, diagnose, level_format
 from rotting.logs.log import Log, check_log
-from rotting.logs.replay import Replay, check_replay, replay
-from rotting.logs.trends import FEWEST_REWARDS, ArmTrend, level_format
-from rotting.logs.verdicts import CANNOT_TELL, ArmVerdict
+from rotting.logs.replay import Replay, check_replay, replay_with
 from rotting.policy import Policy
-from rotting.report.about import About, versions
-from rotting.report.model import Findings, Section
-from rotting.report.plain_page import plain_page
 
 MOST_PICTURED = 20
 """Arms with a picture: those with the most pulls."""
@@ -66,11 +59,11 @@ def analyse(
     """
     _check(log)
     listed = check_replay(log, default_policies(log) if policies is None else policies)
-    nonnegative_int("seed", seed)  # before anything is compiled
-    compile_ahead(listed, fit(log, "pulls"), default_runs(log) * int(log.known.sum()), progress)
-    replayed = replay(log, listed, seed, progress)
-    advice = advise(log, listed, seed=seed, progress=progress)
-    return Analysis(log, advice.diagnosis, replayed, advice)
+    seed = nonnegative_int("seed", seed)
+    diagnosis = diagnose(log)
+    replayed = replay_with(diagnosis, listed, seed, progress)
+    advice = advise_with(diagnosis, listed, default_runs(log), seed, progress)
+    return Analysis(log, diagnosis, replayed, advice)
 
 
 def _check(log: Log) -> None:
@@ -122,15 +115,15 @@ def write_report(
     return Path(folder, "report.html")
 
 
-def sections(analysis: Analysis) -> list[Section]:
+def sections(analysis: Analysis) -> list[PlainSection]:
     """Return the sections of the page."""
     return [
-        Section("holds", "What the log holds", "", _holds(analysis.log)),
-        Section("wear", "Do arms wear out?", "", _wear(analysis)),
-        Section("clock", "Use or time?", "", _clock(analysis.diagnosis)),
-        Section("replay", "What would other policies have earned on the rewards of the log?", "", _replayed(analysis.replay)),
-        Section("advice", "What would they have earned in all rounds?", "", _advised(analysis.advice)),
-        Section("next", "What to do next", "", Findings(tuple(next_steps(analysis)))),
+        _holds(analysis.log),
+        _wear(analysis),
+        _clock(analysis.diagnosis),
+        _replayed(analysis.replay),
+        _advised(analysis.advice),
+        PlainSection("next", "What to do next", tuple(next_steps(analysis))),
     ]
 
 
@@ -157,12 +150,13 @@ def _wearing(diagnosis: Diagnosis) -> str:
 # --- The sections -----------------------------------------------------------------------------------------------------------
 
 
-def _holds(log: Log) -> Findings:
+def _holds(log: Log) -> PlainSection:
     table = log.describe()
-    return Findings((*table.notes, _OF_THE_LOG), tables={"contents": replace(table, lines=("The log in numbers",), notes=())})
+    shown = replace(table, lines=("The log in numbers",), notes=())
+    return PlainSection("holds", "What the log holds", (*table.notes, _OF_THE_LOG), tables={"contents": shown})
 
 
-def _wear(analysis: Analysis) -> Findings:
+def _wear(analysis: Analysis) -> PlainSection:
     log, diagnosis = analysis.log, analysis.diagnosis
     order = [int(arm) for arm in np.argsort(-log.pulls, kind="stable")]
     table = diagnosis.table()
@@ -173,7 +167,8 @@ def _wear(analysis: Analysis) -> Findings:
     )
     rows = [table.rows[arm] for arm in order]
     shown = FormattedTable(("Each arm, from its launch to its recent pulls",), table.columns, rows, table.left, notes)
-    return Findings((_counts(diagnosis), _together(diagnosis)), (_pictures(log, diagnosis, order),), {"arms": shown})
+    counted = _counts(diagnosis), _together(diagnosis)
+    return PlainSection("wear", "Do arms wear out?", counted, (_pictures(log, diagnosis, order),), {"arms": shown})
 
 
 def _counts(diagnosis: Diagnosis) -> str:
@@ -225,14 +220,14 @@ def _change(arm: ArmTrend, style: str) -> str:
     return f"{verdict}: change {arm.change_text(style)} (95 % interval)"
 
 
-def _clock(diagnosis: Diagnosis) -> Findings:
+def _clock(diagnosis: Diagnosis) -> PlainSection:
     verdict = "Arms do not wear out along any clock." if diagnosis.decay == "none" else _CLOCKS[diagnosis.decay]
     entangled = (
         f"Time alone explains {100 * diagnosis.entanglement:.0f} % of how the pull counts of an arm vary. At 100 % pulls and "
         "time are the same clock, and no analysis of this log could tell them apart; the lower the number, the better the "
         "log can. The number describes the log itself and needs no interval."
     )
-    return Findings((f"{verdict} {diagnosis.reason}", entangled, *_untangle(diagnosis)))
+    return PlainSection("clock", "Use or time?", (f"{verdict} {diagnosis.reason}", entangled, *_untangle(diagnosis)))
 
 
 def _untangle(diagnosis: Diagnosis) -> list[str]:
@@ -246,12 +241,10 @@ def _untangle(diagnosis: Diagnosis) -> list[str]:
         if len(log.units) > 1:
             found = f"More units could tell; the log has {len(log.units)}"
         found += f": at least {FEWEST_UNITS} are needed, some with much traffic and some with little."
-    if log.paused is None:
-        found += " Random pauses (rotting.Bandit(probe=...)) may tell, but need many arms that wear out a lot: docs/probe.md."
     return [found]
 
 
-def _replayed(found: Replay) -> Findings:
+def _replayed(found: Replay) -> PlainSection:
     rounds = int(found.log.known.sum())
     least, most = (f"{100 * steps / rounds:.0f}" for steps in (min(found.steps), max(found.steps)))
     reach = f"{least} %" if least == most else f"{least} to {most} %"
@@ -268,10 +261,11 @@ def _replayed(found: Replay) -> Findings:
     tables = {"replay": found.table()}
     if found.fixed_choices:
         tables["fixed"] = found.fixed_table()
-    return Findings((coverage, meaning), tables=tables)
+    title = "What would other policies have earned on the rewards of the log?"
+    return PlainSection("replay", title, (coverage, meaning), tables=tables)
 
 
-def _advised(advice: Advice) -> Findings:
+def _advised(advice: Advice) -> PlainSection:
     method = (
         "Where the log has no rewards, its arms are fitted, and the policies play problems that the log could have come from. "
         "The intervals carry what the log leaves open."
@@ -281,7 +275,8 @@ def _advised(advice: Advice) -> Findings:
         "The smallest gain of a policy is the lowest end of its intervals under all readings, that is, in whichever way the "
         "log allows arms to wear out."
     )
-    return Findings((rule, method), (advice.figure(),), {"gains": advice.table()})
+    title = "What would they have earned in all rounds?"
+    return PlainSection("advice", title, (rule, method), (advice.figure(),), {"gains": advice.table()})
 
 
 # --- What to do next --------------------------------------------------------------------------------------------------------

@@ -3,6 +3,10 @@
 Let X(i, n) be the reward of the n-th pull of arm i, whenever that pull comes: the arms are rested. A log shows X(i, 1), X(i,
 2), ... in their order, whatever policy wrote it. A policy that gets its rewards from these stacks plays the game that it would
 have played live, decision by decision, until it asks for a reward that the log does not have.
+
+If arms wear out with time alone, the rewards of an arm within a short bucket of time are exchangeable. A policy that gets its
+rewards from queues of these, each drawn anew, plays a game that it could have played in the world of the log. This needs some
+rewards of every arm in every bucket: the log must have explored all the time.
 """
 
 from collections.abc import Callable
@@ -12,20 +16,22 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import nonnegative_int
-from rotting.engines.code_cache import is_cached
-from rotting.engines.entry_points import EntryPoint, interpreted
-from rotting.engines.game import full_parts, is_full
-from rotting.engines.tiers import COMPILE_SECONDS, resolve_mode
-from rotting.kernels.binding import bind
-from rotting.kernels.nested_state import new_state
-from rotting.kernels.policy_slots import choose, update
-from rotting.kernels.random_numbers import derive_key
 from rotting.live.policy_state import first_capacity, grow
 from rotting.logs.log import Log, positions
+from rotting.policies.kernels.binding import bind
+from rotting.policies.kernels.policy_functions import choose, new_state, update
+from rotting.policies.kernels.random_numbers import derive_key
 from rotting.policy import Params, Policy
+from rotting.simulation.engines.entry_points import EntryPoint, interpreted
+from rotting.simulation.engines.game import full_parts, is_full
+from rotting.simulation.engines.tiers import COMPILE_SECONDS, resolve_mode
 
 FEW_ROUNDS = round(COMPILE_SECONDS / 100e-6)
 """Rounds of a log that take about as long interpreted, at 60 to 200 us each, as compiling the loop."""
+# docs/log-intervals.md measures with these values how often the bounds of a replay hold.
+FEWEST_IN_BUCKET = 5
+"""Rewards that each arm must have in each bucket."""
+_NUMBERS = (32, 16, 8, 4)  # of buckets: the first one that every arm fills is taken
 
 
 class RewardStacks(NamedTuple):
@@ -98,10 +104,10 @@ def stack_entry(policy: Policy) -> EntryPoint:
 def stack_loop(policy: Policy, rounds: int) -> Callable[..., bool]:
     """Return the loop of a policy: interpreted if it is not compiled yet and few rounds are to be played, else machine code."""
     entry, mode = stack_entry(policy), resolve_mode("auto")
-    few = rounds < FEW_ROUNDS and entry.is_library_code and not is_cached(entry.key)
+    few = rounds < FEW_ROUNDS and entry.is_library_code and not entry.is_available
     if mode == "never" or (mode == "auto" and few):
         return interpreted(entry)
-    from rotting.engines.compile import guarded_for  # noqa: PLC0415 - imports Numba
+    from rotting.simulation.engines.compile import guarded_for  # noqa: PLC0415 - imports Numba
 
     return guarded_for(entry)
 
@@ -128,3 +134,51 @@ def play_stacks(policy: Policy, stacks: RewardStacks, seed: int, loop: Callable[
     places = stacks.units[:played] * n_arms + chosen
     paid = stacks.rewards[stacks.starts[places] + positions(places)]
     return StackGame(chosen, paid, int(choices[played]) if begun else None)
+
+
+# --- Wear with time: queues for each arm and bucket ---------------------------------------------------------------------------
+
+
+class Buckets(NamedTuple):
+    """The rewards of each bucket and arm."""
+
+    rewards: Floats  # in the order of their places
+    counts: Ints  # [bucket * K + arm]
+    bucket: Ints  # [round]
+    n_arms: int
+
+
+class EmptyBucket(NamedTuple):
+    """An arm that has too few rewards in some bucket, even with the fewest buckets that are tried."""
+
+    arm: int
+    bucket: int
+    buckets: int
+    rewards: int
+
+
+def buckets_of(log: Log) -> Buckets | EmptyBucket:
+    """Return the buckets of a log, as many as possible, or an arm that leaves one empty."""
+    arm, reward, n_arms = log.arm[log.known], log.reward[log.known], len(log.arms)
+    empty = EmptyBucket(0, 0, 1, 0)
+    for number in _NUMBERS:
+        bucket = np.arange(arm.size) * number // max(arm.size, 1)
+        places = bucket * n_arms + arm
+        counts = np.bincount(places, minlength=number * n_arms)
+        place = int(np.argmin(counts))
+        if counts[place] >= FEWEST_IN_BUCKET:
+            return Buckets(reward[np.argsort(places, kind="stable")], counts, bucket, n_arms)
+        empty = EmptyBucket(place % n_arms, place // n_arms, number, int(counts[place]))
+    return empty
+
+
+def draw_queues(buckets: Buckets, rng: np.random.Generator) -> RewardStacks:
+    """Return queues for one game. Each reward is drawn from a resample of its bucket, since the log itself is a sample."""
+    starts = np.concatenate([[0], np.cumsum(buckets.counts)])
+    rounds = np.repeat(np.bincount(buckets.bucket), buckets.n_arms)  # a policy may choose one arm in all rounds of a bucket
+    queues = []
+    for start, count, length in zip(starts[:-1], buckets.counts, rounds, strict=True):
+        pool = buckets.rewards[start : start + count]
+        pool = pool[rng.integers(0, count, count)]
+        queues.append(pool[rng.integers(0, count, length)])
+    return RewardStacks(np.concatenate(queues), np.concatenate([[0], np.cumsum(rounds)]), buckets.bucket, buckets.n_arms)

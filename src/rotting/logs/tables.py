@@ -1,0 +1,507 @@
+"""Reads past decisions in any form, and refuses the first value that cannot be right, with its row.
+
+`Log` and `Bandit.learn` use it. Data frames and columns that are given need no extra; Polars reads files.
+
+The rewards of a bandit's own log are those that the bandit still knows: in the order of their decisions, without those of
+forgotten arms. Priors of arms are not rewards and are left out.
+"""
+
+import codecs
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
+from contextlib import suppress
+from datetime import UTC, date, datetime
+from functools import cached_property
+from itertools import chain
+from os import PathLike
+from os.path import isfile
+from pathlib import Path
+from typing import Any, NamedTuple, SupportsFloat, get_args
+
+import numpy as np
+
+from rotting.common.arrays import AnyArray, Floats, Ints
+from rotting.common.rules import LARGEST, PROPENSITY, suggest
+from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError, MissingExtraError, PathMissingError
+from rotting.live.arms import Arms, UnknownArms, check_arm
+from rotting.live.values import RewardRule, check_number
+from rotting.policy import Policy
+
+_FORMS = "a data frame or a mapping with the columns 'arm' and 'reward', pairs of these, or the path of a file"
+_ROWS = (list, tuple, np.ndarray)
+_CSV = "be a table in CSV, with the names of its columns first"
+_KINDS = {".csv": _CSV, ".parquet": "be a table in Parquet", ".jsonl": "have a JSON object in each line"}
+_TRUTHS = {"true": 1.0, "false": 0.0}
+_MISSING_WORDS = frozenset({"", "nan", "na", "null", "none"})
+_TIME = "be a date such as 2026-05-01 12:30, or a number"
+
+
+class NumberRule(NamedTuple):
+    """The rule for a column of numbers. Numbers from `least` to `most` are valid; `check` raises the error for others."""
+
+    check: Callable[[object, str], float]
+    least: float
+    most: float
+
+
+REWARDS = NumberRule(check_number, -LARGEST, LARGEST)
+"""The rule for the rewards of any policy."""
+PROPENSITIES = NumberRule(lambda value, name: PROPENSITY.check(name, value), float(np.nextafter(0.0, 1.0)), 1.0)
+
+
+# --- Columns ------------------------------------------------------------------------------------------------------------------
+
+
+class Labels(NamedTuple):
+    """A column of names."""
+
+    names: tuple[Hashable, ...]  # each once, in the order of their first rows
+    which: Ints  # [row] the position in `names`
+
+
+class Column:
+    """A column of a table, by its name."""
+
+    def __init__(self, table: "Table", name: str) -> None:
+        data = table.columns[name]
+        if isinstance(data, str | bytes) or not isinstance(data, Iterable):
+            raise InvalidTypeError(f"column {name!r}", "be a list of values", data)
+        self.table, self.name = table, name
+        self._data: Any = data if isinstance(data, Sized) else list(data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    @cached_property
+    def values(self) -> Sequence[Any]:
+        """The values as Python values."""
+        method = next((each for each in ("tolist", "to_list") if hasattr(self._data, each)), None)
+        values: Iterable[object] = self._data if method is None else getattr(self._data, method)()
+        return values if isinstance(values, list | tuple) else list(values)
+
+    @cached_property
+    def _array(self) -> AnyArray:
+        """The column as an array; an empty one if the column is a list or another type."""
+        array = self._data.to_numpy() if hasattr(self._data, "to_numpy") else self._data
+        return array if isinstance(array, np.ndarray) else np.zeros(0, object)
+
+    def place(self, row: int) -> str:
+        """Return where a value stands, for an error message."""
+        return self.table.place(row, self.name)
+
+    def labels(self, may_look_missing: bool = False) -> Labels:
+        """Return names of arms, units or decisions; none may be missing.
+
+        Args:
+            may_look_missing: whether None and texts such as "NA" are names, as in the log of a bandit that has such arms.
+        """
+        numbers: dict[Hashable, int] = {}
+        try:
+            which = np.fromiter((numbers.setdefault(each, len(numbers)) for each in self.values), np.int64, len(self))
+        except TypeError:  # a value cannot be hashed
+            row = next(k for k, each in enumerate(self.values) if not _is_hashable(each))
+            rule = "be a string, a number or a tuple of these"
+            raise InvalidTypeError(self.name, rule, self.values[row], where=self.place(row)) from None
+        for value, number in numbers.items():
+            if not may_look_missing and is_missing(value):
+                where = self.place(int(np.flatnonzero(which == number)[0]))
+                raise InvalidValueError(self.name, "not be missing", value, where=where)
+        return Labels(tuple(numbers), which)
+
+    def numbers(self, rule: NumberRule, may_be_missing: bool = False) -> Floats:
+        """Return numbers or truth values, which may be text; NaN stands for a missing one."""
+        numbers = self._array.astype(np.float64) if self._array.dtype.kind in "fiub" else self._floats(_number)
+        valid = (numbers >= rule.least) & (numbers <= rule.most)
+        wrong = np.flatnonzero(~(valid | np.isnan(numbers)) if may_be_missing else ~valid)
+        if wrong.size:
+            row = int(wrong[0])
+            value = self.values[row]
+            if isinstance(value, str):
+                with suppress(ValueError):
+                    value = float(value)
+            try:
+                rule.check(value, self.name)
+            except InvalidArgumentError as error:
+                hint, where = error.hint + comma_hint(value), self.place(row)
+                raise InvalidValueError(self.name, error.rule, value, error.got, hint, where) from None
+        return numbers
+
+    def times(self) -> tuple[Floats, bool]:
+        """Return times as numbers, in seconds if they are dates, and whether they are dates. None may be missing."""
+        if self._array.dtype.kind == "M":
+            moments, dated = self._array.astype("datetime64[us]").astype(np.int64) / 1e6, True
+            moments[np.isnat(self._array)] = math.nan
+        elif self._array.dtype.kind in "fiu":
+            moments, dated = self._array.astype(np.float64), False
+        else:
+            first = self.values[:1]
+            dated = any(isinstance(each, date) or (isinstance(each, str) and not _is_number(each)) for each in first)
+            moments = self._floats(_moment if dated else _number)
+        wrong = np.flatnonzero(~np.isfinite(moments))
+        if wrong.size:
+            row = int(wrong[0])
+            value, rule = self.values[row], "be known in every row" if np.isnan(moments[row]) else _TIME
+            raise InvalidValueError(self.name, rule, value, where=self.place(row))
+        return moments, dated
+
+    def sets(self) -> list[frozenset[Hashable]]:
+        """Return sets of arms; in text, a list is written in JSON. Rows with the same text share one set."""
+        found: list[frozenset[Hashable]] = []
+        texts: dict[str, frozenset[Hashable]] = {}
+        for row, value in enumerate(self.values):
+            if isinstance(value, str) and value in texts:
+                found.append(texts[value])
+                continue
+            listed = value
+            if isinstance(value, str):
+                with suppress(json.JSONDecodeError):
+                    listed = json.loads(value)
+            listable = isinstance(listed, Sequence | set | frozenset | np.ndarray) and not isinstance(listed, str)
+            if not listable or not all(map(_is_hashable, listed)):
+                rule = 'be a list of arms, in text such as ["a", "b"]'
+                raise InvalidTypeError(self.name, rule, value, where=self.place(row))
+            found.append(frozenset(listed))
+            if isinstance(value, str):
+                texts[value] = found[-1]
+        return found
+
+    def _floats(self, read: Callable[[object], float]) -> Floats:
+        """Return the number that each value stands for: NaN if it is missing, and infinity if it is no number."""
+
+        def number(value: object) -> float:
+            try:
+                return math.nan if is_missing(value) else read(value)
+            except (TypeError, ValueError, OverflowError):
+                return math.inf
+
+        if read is _number:
+            with suppress(TypeError, ValueError, OverflowError):  # much faster than one by one, also for text
+                found = np.array(self.values, np.float64)
+                if found.ndim == 1:
+                    return found
+        return np.fromiter(map(number, self.values), np.float64, len(self))
+
+
+def check_lengths(columns: Iterable[Column]) -> None:
+    """Refuse columns of different lengths."""
+    first, *others = columns
+    for each in others:
+        if len(each) != len(first):
+            got = f"{len(first)} in {first.name!r}, {len(each)} in {each.name!r}"
+            raise InvalidValueError("columns", "have the same length", len(each), got=got)
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a value stands for no value: None, NaN, or a text such as "" or "NA".
+
+    Example:
+        >>> [is_missing(each) for each in (None, math.nan, " ", "NA", 0, "0")]
+        [True, True, True, True, False, False]
+    """
+    if isinstance(value, str):
+        return value.strip().lower() in _MISSING_WORDS
+    return value is None or value != value  # noqa: PLR0124 - only NaN and NaT differ from themselves
+
+
+def comma_hint(value: object) -> str:
+    """Return a hint for the error about a number with a comma, which may separate decimals or thousands; "" for other values.
+
+    Example:
+        >>> comma_hint("1,5"), comma_hint("one")
+        ('; write numbers with a decimal point and without commas, such as 1.5', '')
+    """
+    if isinstance(value, str) and "," in value and _is_number(value.replace(",", "")):
+        return "; write numbers with a decimal point and without commas, such as 1.5"
+    return ""
+
+
+def _is_hashable(value: object) -> bool:
+    """Return whether a value can be the key of a dict; a tuple can if all its items can."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _number(value: object) -> float:
+    if isinstance(value, str):
+        text = value.strip().lower()
+        return _TRUTHS[text] if text in _TRUTHS else float(text)
+    if not isinstance(value, SupportsFloat):
+        raise TypeError
+    return float(value)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _moment(value: object) -> float:
+    """Return the seconds since 1970 of a date; without a time zone it is UTC."""
+    moment = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    if not isinstance(moment, datetime):
+        raise TypeError
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+# --- Tables -------------------------------------------------------------------------------------------------------------------
+
+
+class Table(NamedTuple):
+    """The columns of a file or of other data."""
+
+    columns: Mapping[str, Any]
+    is_text: bool = False  # whether all values are text, as in CSV
+    is_log: bool = False  # whether they are the decisions of a bandit in a store
+
+    def column(self, parameter: str, name: object) -> Column:
+        """Return a column by its name; `parameter` is the argument that named it."""
+        if not isinstance(name, str):
+            raise InvalidTypeError(parameter, "be the name of a column", name)
+        if name not in self.columns:
+            hint = suggest(name, self.columns) or f"; the columns are {', '.join(map(repr, self.columns))}"
+            raise InvalidValueError(parameter, "be the name of a column", name, hint=hint)
+        return Column(self, name)
+
+    def place(self, row: int, column: str) -> str:
+        """Return where a value stands, for an error message: the line of a CSV file, or the row of another table."""
+        if not self.is_text or self.is_log:
+            return f"{row_text(row)}, column {column!r}"
+        above = chain(self.columns, *(values[:row] for values in self.columns.values()))
+        more = sum(text.count("\n") for text in above)  # quoted texts may have several lines
+        return f"line {row + 2 + more}, column {column!r}"
+
+
+def row_text(row: int) -> str:
+    """Return the number of a row, for an error message.
+
+    Example:
+        >>> row_text(3)
+        'row 3 (counting from 0)'
+    """
+    return f"row {row} (counting from 0)"
+
+
+def read_table(data: object, name: str | None, keep_missing: bool = False) -> Table:
+    """Return the columns of past decisions.
+
+    Args:
+        data: a data frame, a mapping of columns, rows, or the path of a file.
+        name: the name of the bandit in a log.
+        keep_missing: whether to return the decisions of a log that have no reward, too.
+    """
+    if isinstance(data, Table):
+        return data
+    if isinstance(data, str | PathLike):
+        is_address = isinstance(data, str) and data.startswith(("postgresql://", "postgres://"))
+        found = _read_store(str(data), name, keep_missing) if is_address else _read_file(Path(data), name, keep_missing)
+        if found.is_log:
+            return found
+    else:
+        named = _columns_by_name(data)
+        found = Table(_columns_of_rows(data) if named is None else named)
+    if name is not None:
+        raise InvalidValueError("name", "be left out, unless the data is a store", name)
+    return found
+
+
+def _columns_by_name(data: Any) -> dict[str, object] | None:
+    """Return the columns of a mapping or of any data frame that has `columns`; None if it has none."""
+    names = data if isinstance(data, Mapping) else getattr(data, "columns", None)
+    if names is None:
+        return None
+    try:
+        return {str(each): data[each] for each in names}
+    except TypeError as error:  # for example from a lazy frame
+        raise InvalidTypeError("data", f"be {_FORMS}", data) from error
+
+
+def _columns_of_rows(data: object) -> dict[str, list[Any]]:
+    """Return the columns of pairs of an arm and a reward, or of triples with a propensity."""
+    if isinstance(data, bytes) or not isinstance(data, Iterable):
+        raise InvalidTypeError("data", f"be {_FORMS}", data)
+    rows, names = list(data), ("arm", "reward", "propensity")
+    width = 3 if rows and isinstance(rows[0], _ROWS) and len(rows[0]) == 3 else 2
+    for k, row in enumerate(rows):
+        if not isinstance(row, _ROWS) or len(row) != width:
+            form = "an arm and a reward" if width == 2 else "an arm, a reward and a propensity"
+            raise InvalidTypeError(row_text(k), f"be {form}", row)
+    return {each: [row[k] for row in rows] for k, each in enumerate(names[:width])}
+
+
+def _read_file(path: Path, name: str | None, keep_missing: bool) -> Table:
+    """Return the columns of a table in a file, or the rewards of the bandit `name` in a store."""
+    if not isfile(path):  # noqa: PTH113 - Path.is_file raises an error if the name is too long
+        raise PathMissingError(f"no such file: {path}")
+    if path.suffix in _KINDS:
+        return _read_with_polars(path)
+    return _read_store(str(path), name, keep_missing)
+
+
+def _read_with_polars(path: Path) -> Table:
+    try:
+        import polars  # noqa: ICN001, PLC0415 - an extra
+    except ImportError as error:
+        raise MissingExtraError(f"a {path.suffix} file needs Polars: pip install 'rotting[logs]'") from error
+    content, kind = path.read_bytes(), path.suffix
+    try:
+        if kind == ".parquet":
+            frame = polars.read_parquet(content)
+        elif kind == ".jsonl":
+            frame = polars.read_ndjson(content, infer_schema_length=None)
+        else:  # all as text: the type of an arm or of a date cannot be told from a few rows
+            frame = polars.read_csv(content, infer_schema_length=0).fill_null("")
+    except polars.exceptions.PolarsError as error:
+        raise (_csv_error(path, content) if kind == ".csv" else InvalidValueError("data", _KINDS[kind], path)) from error
+    if kind == ".csv":
+        _check_names(path, content, frame.columns)
+    return Table({each.name: each for each in frame}, is_text=kind == ".csv")
+
+
+def _csv_error(path: Path, content: bytes) -> InvalidValueError:
+    """Return the error about a file that Polars does not read as CSV; it names the line of a row with too many values."""
+    rows = csv.reader(io.StringIO(content.decode("utf-8-sig", "replace"), newline=""))
+    with suppress(csv.Error):
+        names = next(rows, [])
+        line = rows.line_num + 1
+        for row in rows:
+            if len(row) > len(names):
+                return InvalidValueError(f"line {line} of {path}", f"have {len(names)} values", len(row))
+            line = rows.line_num + 1
+    return InvalidValueError("data", _CSV, path)
+
+
+def _check_names(path: Path, content: bytes, names: Sequence[str]) -> None:
+    """Refuse a CSV file with another encoding, and one that has a column twice, which Polars renames."""
+    if content[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} or b"\0" in content[:2]:
+        raise InvalidValueError("data", "be encoded in UTF-8", path, hint=", which seems to be UTF-16")
+    for each in names:
+        original, found, _ = each.rpartition("_duplicated_")
+        if found and original in names and original:
+            raise InvalidValueError("data", "have each column once", original, hint=" twice or more")
+
+
+# --- Stores -------------------------------------------------------------------------------------------------------------------
+
+
+def _read_store(place: str, name: str | None, keep_missing: bool) -> Table:
+    """Return the decisions of the bandit `name` in a store, without those that were cancelled and those of forgotten arms.
+
+    `keep_missing`: with those that have no reward.
+    """
+    from rotting.server.store.database import open_database  # noqa: PLC0415 - it builds on this package
+    from rotting.server.store.rows import decision_rows  # noqa: PLC0415
+
+    database = open_database(place, create=False, readonly=True)
+    try:
+        record = database.find(_select_bandit([each.name for each in database.records()], name))
+        rows = [] if record is None else list(decision_rows(database, record))
+    finally:
+        database.close()
+    kept = [row for row in rows if not row.forgotten and row.state != "cancelled" and (keep_missing or row.reward is not None)]
+    names = ("arm", "reward", "propensity", "time", "unit", "available")
+    columns = {each: [getattr(row, each) for row in kept] for each in names}
+    columns["unit"] = [each or "(none)" for each in columns["unit"]]
+    return Table(columns, is_log=True)
+
+
+def _select_bandit(known: Sequence[str], name: str | None) -> str:
+    """Return the given name if the store has it, or the only name in the store."""
+    if name is None and len(known) == 1:
+        return known[0]
+    if name is None or name not in known:
+        raise InvalidValueError("name", f"be one of the bandits in the log, {', '.join(map(repr, known))}", name)
+    return name
+
+
+# --- Rewards to learn ---------------------------------------------------------------------------------------------------------
+
+
+class PastRewards(NamedTuple):
+    """Rewards in their order."""
+
+    table: Table  # what they were read from
+    arms: list[Any]  # each once
+    which: Ints  # [row] the position of its arm in `arms`
+    rewards: Floats  # [row]
+    propensities: Floats | None  # [row]
+
+    def where_first(self, k: int) -> str:
+        """Return where arm number k appears first, for an error message."""
+        return self.table.place(int(np.flatnonzero(self.which == k)[0]), "arm")
+
+
+def read_rewards(data: object, name: str | None, rule: RewardRule, dividing: Policy | None) -> PastRewards:
+    """Return the rows that a bandit learns, whose numbers are checked.
+
+    Args:
+        data: as for `Bandit.learn`.
+        name: the name of the bandit in a log.
+        rule: the rule for rewards.
+        dividing: the policy if it divides rewards by propensities, otherwise None.
+    """
+    table = read_table(data, name)
+    wanted = ["arm", "reward", *(["propensity"] if dividing else [])]
+    if missing := [each for each in wanted if each not in table.columns]:
+        why = f", since {dividing!r} divides each reward by its propensity" if missing == ["propensity"] else ""
+        raise InvalidValueError("data", f"have a column {missing[0]!r}{why}", list(table.columns))
+    columns = [Column(table, each) for each in wanted]
+    check_lengths(columns)
+    arms = columns[0].labels(may_look_missing=True)
+    rewards = columns[1].numbers(NumberRule(rule.check, rule.least, rule.most))
+    propensities = columns[2].numbers(PROPENSITIES) if dividing else None
+    return PastRewards(table, list(arms.names), arms.which, rewards, propensities)
+
+
+def match_arms(past: PastRewards, arms: Arms, unknown: UnknownArms) -> tuple[PastRewards, list[Any]]:
+    """Return the rows to learn, and the arms that must be added first; `unknown` is as for `Bandit.learn`."""
+    if unknown not in get_args(UnknownArms):
+        raise InvalidValueError("unknown", "be 'refuse', 'add' or 'skip'", unknown)
+    named = past.arms
+    if past.table.is_text:  # an arm may be the text of another value
+        by_text = arms_in_text([*arms.active, *arms.retired])
+        named = [by_text.get(each, each) if isinstance(each, str) else each for each in named]
+    new = [k for k, arm in enumerate(named) if arm not in arms.active and arm not in arms.retired]
+    if new and unknown == "refuse":
+        try:
+            arms.known(named[new[0]])
+        except InvalidValueError as error:
+            raise error.replace(hint=f"{error.hint}; see `unknown`", where=past.where_first(new[0])) from None
+    if new and unknown == "skip":
+        kept = ~np.isin(past.which, new)
+        used, which = np.unique(past.which[kept], return_inverse=True)
+        propensities = None if past.propensities is None else past.propensities[kept]
+        return PastRewards(past.table, [named[k] for k in used], which, past.rewards[kept], propensities), []
+    for k in new:
+        try:
+            check_arm(named[k])
+        except InvalidArgumentError as error:
+            raise error.replace(where=past.where_first(k)) from None
+    return past._replace(arms=named), [named[k] for k in new]
+
+
+def arms_in_text(arms: Iterable[Hashable]) -> Mapping[str, Hashable]:
+    """Return the arms by the texts that stand for them in CSV: their JSON, and for a string also the string itself.
+
+    Example:
+        >>> sorted(arms_in_text(["jazz", 7]))
+        ['"jazz"', '7', 'jazz']
+    """
+    by_text: dict[str, Hashable] = {}
+    for arm in arms:
+        for text in {json.dumps(arm, ensure_ascii=False), *([arm] if isinstance(arm, str) else ())}:
+            if text in by_text:
+                hint = f" and {arm!r}, both written {text}; use another format"
+                raise InvalidValueError("arms", "be told apart in CSV", by_text[text], hint=hint)
+            by_text[text] = arm
+    return by_text
