@@ -1,0 +1,1 @@
+"""The paper and what belongs to it: its experiments, theorems, report and data sets."""
