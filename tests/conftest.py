@@ -3,20 +3,17 @@
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
 
-from tests.helpers.order_of_tests import by_share, is_of_another, is_represented, takes_long
+from tests.helpers.order_of_tests import by_share, is_represented, takes_long
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 STRESS = "ROTTING_STRESS" in os.environ  # as `make stress` sets it: the long forms of tests
 EXAMPLES = 10 if INTERPRETED else 50 if STRESS else 25
 FEW = EXAMPLES if INTERPRETED or STRESS else 15  # examples where each plays a game against a slow reference
-LIMIT = float(os.environ.get("ROTTING_TEST_SECONDS", "inf"))  # as `make check` sets it; a test that has begun ends
-_START = time.monotonic()
 
 # "auto" would begin interpreted and start a compiler: tests of machine code would not test it, and race with it. The tests of
 # tiers say what they want.
@@ -32,15 +29,12 @@ hypothesis.settings.load_profile("fixed")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--representative", action="store_true", help="leave out tests of policies that others represent")
-    parser.addoption("--policies", metavar="A,B", help="of the tests that run for every policy, keep only those of these")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("representative"):
-        _leave_out(config, items, is_represented)
-    named = config.getoption("policies")
-    if named:
-        _leave_out(config, items, lambda node: is_of_another(node, named.split(",")))
+        config.hook.pytest_deselected(items=[item for item in items if is_represented(item.nodeid)])
+        items[:] = [item for item in items if not is_represented(item.nodeid)]
     if hasattr(config, "workerinput"):  # one of several workers: each gets a row of tests
         items[:] = by_share(items, lambda item: item.nodeid)
     for item in items:
@@ -50,11 +44,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="takes long: make test-all runs it, compiled"))
         if item.get_closest_marker("gpu") and "gpu" not in config.option.markexpr:
             item.add_marker(pytest.mark.skip(reason="needs a GPU: make test-gpu"))
-
-
-def _leave_out(config: pytest.Config, items: list[pytest.Item], left_out: Callable[[str], bool]) -> None:
-    config.hook.pytest_deselected(items=[item for item in items if left_out(item.nodeid)])
-    items[:] = [item for item in items if not left_out(item.nodeid)]
 
 
 def pytest_collection_finish() -> None:
@@ -71,8 +60,3 @@ def keeps_control_c() -> Iterator[None]:
     if after is not before:
         signal.signal(signal.SIGINT, before)
         pytest.fail(f"the handler of SIGINT is {after}, and was {before}")
-
-
-def pytest_runtest_setup() -> None:
-    if time.monotonic() - _START > LIMIT:
-        pytest.skip("no time left: make test runs it")

@@ -12,7 +12,7 @@ HANGS = """
 import numpy as np
 import pytest
 
-from rotting.engines.compile import compiled
+from rotting.simulation.engines.compile import compiled
 
 
 def endless(x):

@@ -11,9 +11,9 @@ import pytest
 from rotting.common.rules import COUNT, POSITIVE
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
 from rotting.live.learner import Learner
-from rotting.parts.doubling import doubling
 from rotting.policies import ucb1
 from rotting.policies.glr_ucb import GLRUCB
+from rotting.policies.parts.doubling import doubling
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.sw_ucb import SWUCB
 from rotting.policy import Kernel, Policy, defined_policies, parameter

@@ -10,8 +10,8 @@ import pytest
 
 from rotting import policies
 from rotting.errors import InvalidValueError
-from rotting.experiments.exact_windows import RAWUCBScan
-from rotting.parts.doubling import doubling
+from rotting.paper.experiments.exact_windows import RAWUCBScan
+from rotting.policies.parts.doubling import doubling
 from rotting.policy import Policy, _library_names
 from rotting.registry import find, from_json, list_policies, make
 from tests.helpers.games import examples
@@ -38,7 +38,7 @@ def test_what_is_not_listed_is_found_by_its_name_alone() -> None:
 
 
 def test_the_files_of_the_library_tell_the_names_of_its_policies() -> None:
-    modules = [f"{policies.__name__}.{each.name}" for each in pkgutil.iter_modules(policies.__path__)]
+    modules = [f"{policies.__name__}.{each.name}" for each in pkgutil.iter_modules(policies.__path__) if not each.ispkg]
     assert {each.name: each.__module__ for each in list_policies() if each.__module__ in modules} == _library_names()
 
 
@@ -59,7 +59,7 @@ try:
     type("Mine", (Policy,), {"name": "raw-ucb", "kernel": Kernel(init, choose, update)})
 except ValueError as error:
     print(error)
-print([name for name in sys.modules if name.startswith("rotting.policies")])
+print("rotting.policies.raw_ucb" in sys.modules)
 """
 
 
@@ -68,7 +68,7 @@ def test_a_name_of_the_library_is_taken_before_its_policy_is_loaded() -> None:
     message = (
         "name must be unique among policies, got 'raw-ucb' for the policy of rotting.policies.raw_ucb and Mine of __main__"
     )
-    assert done.stdout.splitlines() == [message, "[]"]
+    assert done.stdout.splitlines() == [message, "False"]
 
 
 def test_a_wrong_name_gets_a_suggestion() -> None:

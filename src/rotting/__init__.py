@@ -64,18 +64,16 @@ from rotting.common.version import __version__ as __version__
 if TYPE_CHECKING:
     __all__: list[str]
     from rotting import adapters as adapters
-    from rotting import datasets as datasets
-    from rotting import display as display
     from rotting import errors as errors
     from rotting import kit as kit
     from rotting import problems as problems
     from rotting import registry as registry
-    from rotting import theory as theory
+    from rotting.common import display as display
     from rotting.errors import RewardsWarning as RewardsWarning
     from rotting.live.bandit import Bandit as Bandit
     from rotting.live.checks import check_policy as check_policy
-    from rotting.live.decisions import Decision as Decision
     from rotting.live.noise_checks import check_noise as check_noise
+    from rotting.live.values import Decision as Decision
     from rotting.logs.advice import Advice as Advice
     from rotting.logs.advice import advise as advise
     from rotting.logs.diagnosis import Diagnosis as Diagnosis
@@ -84,7 +82,8 @@ if TYPE_CHECKING:
     from rotting.logs.log import Log as Log
     from rotting.logs.replay import Replay as Replay
     from rotting.logs.replay import replay as replay
-    from rotting.parts.doubling import doubling as doubling
+    from rotting.paper import datasets as datasets
+    from rotting.paper import theory as theory
     from rotting.policies.ad_switch import AdSwitch as AdSwitch
     from rotting.policies.ada_iltcb import AdaILTCB as AdaILTCB
     from rotting.policies.cusum_ucb import CUSUMUCB as CUSUMUCB
@@ -102,6 +101,7 @@ if TYPE_CHECKING:
     from rotting.policies.greedy_oracle import GreedyOracle as GreedyOracle
     from rotting.policies.kl_ucb import KLUCB as KLUCB
     from rotting.policies.m_ucb import MUCB as MUCB
+    from rotting.policies.parts.doubling import doubling as doubling
     from rotting.policies.raw_kl_ucb import RAWKLUCB as RAWKLUCB
     from rotting.policies.raw_ucb import RAWUCB as RAWUCB
     from rotting.policies.raw_ucb_pp import RAWUCBpp as RAWUCBpp
@@ -133,10 +133,10 @@ if TYPE_CHECKING:
     from rotting.problems.noise import Student as Student
     from rotting.registry import list_policies as list_policies
     from rotting.registry import make as make
-    from rotting.service.client import AsyncClient as AsyncClient
-    from rotting.service.client import Client as Client
+    from rotting.server.client.client import AsyncClient as AsyncClient
+    from rotting.server.client.client import Client as Client
+    from rotting.server.store.durable import open as open  # noqa: A004 - as `gzip.open` does
     from rotting.simulation.plan import Simulation as Simulation
-    from rotting.simulation.play import play as play
     from rotting.simulation.result import Result as Result
     from rotting.simulation.simulate import simulate as simulate
     from rotting.simulation.simulate import simulate_all as simulate_all
@@ -144,21 +144,21 @@ if TYPE_CHECKING:
     from rotting.simulation.sweep import grid as grid
     from rotting.simulation.sweep import sweep as sweep
     from rotting.simulation.trajectory import Trajectory as Trajectory
-    from rotting.store.durable import open as open  # noqa: A004 - as `gzip.open` does
+    from rotting.simulation.trajectory import play as play
 
 # The public names of each module, except policies, which the registry finds.
 _NAMES = {
     "errors": ("RewardsWarning",),
     "live.bandit": ("Bandit",),
     "live.checks": ("check_policy",),
-    "live.decisions": ("Decision",),
+    "live.values": ("Decision",),
     "live.noise_checks": ("check_noise",),
     "logs.advice": ("Advice", "advise"),
     "logs.diagnosis": ("Diagnosis", "diagnose"),
     "logs.fit": ("fit",),
     "logs.log": ("Log",),
     "logs.replay": ("Replay", "replay"),
-    "parts.doubling": ("doubling",),
+    "policies.parts.doubling": ("doubling",),
     "policy": ("Kernel", "Policy", "Reason"),
     "problems": ("Problem", "ProblemFamily"),
     "problems.noise": (
@@ -166,30 +166,35 @@ _NAMES = {
         *("Poisson", "Resampled", "Student"),
     ),
     "registry": ("list_policies", "make"),
-    "service.client": ("AsyncClient", "Client"),
+    "server.client.client": ("AsyncClient", "Client"),
     "simulation.plan": ("Simulation",),
-    "simulation.play": ("play",),
     "simulation.result": ("Result",),
     "simulation.simulate": ("simulate", "simulate_all"),
     "simulation.study": ("Study",),
     "simulation.sweep": ("grid", "sweep"),
-    "simulation.trajectory": ("Trajectory",),
-    "store.durable": ("open",),
+    "simulation.trajectory": ("Trajectory", "play"),
+    "server.store.durable": ("open",),
 }
-_MODULES = ("adapters", "datasets", "display", "errors", "kit", "problems", "registry", "theory")
-_HOMES = {name: module for module, names in _NAMES.items() for name in names} | dict.fromkeys(_MODULES, "")
+# Public modules, and where they are.
+_MODULES = {
+    **{name: name for name in ("adapters", "errors", "kit", "problems", "registry")},
+    "datasets": "paper.datasets",
+    "display": "common.display",
+    "theory": "paper.theory",
+}
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def _policy_classes() -> dict[str, type]:
     classes = importlib.import_module("rotting.registry").list_policies()
-    return {each.__name__: each for each in classes if each.__module__.startswith("rotting.policies.")}
+    return {each.__name__: each for each in classes if each.__module__.rpartition(".")[0] == "rotting.policies"}
 
 
 def _policy_in_its_own_module(name: str) -> type | None:
     """Return a policy from the module that has its name, without importing all policies; None if there is none."""
     policies = importlib.import_module("rotting.policies")
-    for _, module, _ in pkgutil.iter_modules(policies.__path__):
-        if module.replace("_", "") == name.lower():
+    for _, module, is_package in pkgutil.iter_modules(policies.__path__):
+        if not is_package and module.replace("_", "") == name.lower():
             return getattr(importlib.import_module(f"rotting.policies.{module}"), name, None)
     return None
 
@@ -197,18 +202,19 @@ def _policy_in_its_own_module(name: str) -> type | None:
 if not TYPE_CHECKING:  # or a type checker would accept every name
 
     def __getattr__(name: str) -> object:
-        if name in _HOMES:
-            home = _HOMES[name]
-            module = importlib.import_module(f"rotting.{home or name}")
-            value = getattr(module, name) if home else module
+        public = [*_HOMES, *_MODULES]
+        if name in _MODULES:
+            value = importlib.import_module(f"rotting.{_MODULES[name]}")
+        elif name in _HOMES:
+            value = getattr(importlib.import_module(f"rotting.{_HOMES[name]}"), name)
         elif name == "__all__":
-            value = sorted({"__version__", *_HOMES, *_policy_classes()})
+            value = sorted({"__version__", *public, *_policy_classes()})
         elif not name.startswith("_") and (found := _policy_in_its_own_module(name)) is not None:
             value = found
         elif name.startswith("_") or name not in (known := _policy_classes()):
-            from rotting.common.module_names import no_such_name  # noqa: PLC0415 - only to word an error
+            from rotting.common.rules import no_such_name  # noqa: PLC0415 - only to word an error
 
-            raise no_such_name(__name__, name, _HOMES if name.startswith("_") else [*_HOMES, *known])
+            raise no_such_name(__name__, name, public if name.startswith("_") else [*public, *known])
         else:
             value = known[name]
         globals()[name] = value

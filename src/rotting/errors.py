@@ -19,14 +19,16 @@
         |-- NotAStoreError           the file is not a store
         |-- StoreFormatError         the store was written by a newer or an older version of the library
         |-- StoreDamagedError        the store does not hold what was written; it is neither used nor repaired
-        |-- StoreLockedError         a BlockingIOError: another writer uses the store
+        |-- StoreBusyError           a TimeoutError: too many calls wait, or others have the lock for too long; nothing changed
         |-- StoreReadOnlyError       a PermissionError: the store cannot be written to, or was opened for reading
         |-- StoreFullError           the disk or the write-ahead log is full: nothing was written; it can be tried again
-        `-- StoreFailedError         a write failed, or the store is closed: it must be opened again
+        |-- OutcomeUnknownError      a change may have been written or not: ask again with the same key
+        `-- StoreFailedError         the store cannot be reached, or is closed
 
     RottingWarning                   a UserWarning: the base class of all warnings
     |-- DataWarning                  about a data file that was read
     |-- AxesWarning                  a table of means seems to have its axes swapped
+    |-- SigmaWarning                 the sigma that a policy assumes by default is far from that of the problem's noise
     `-- RewardsWarning               rewards of decisions seem to be missing
 
 Each is also the built-in exception that one would expect, so `except ValueError` works.
@@ -56,6 +58,7 @@ __all__ = [
     "MissingDataError",
     "MissingExtraError",
     "NotAStoreError",
+    "OutcomeUnknownError",
     "PathExistsError",
     "PathMissingError",
     "RewardsWarning",
@@ -64,12 +67,13 @@ __all__ = [
     "ServiceDeniedError",
     "ServiceError",
     "ServiceUnreachableError",
+    "SigmaWarning",
+    "StoreBusyError",
     "StoreDamagedError",
     "StoreError",
     "StoreFailedError",
     "StoreFormatError",
     "StoreFullError",
-    "StoreLockedError",
     "StoreReadOnlyError",
 ]
 
@@ -230,8 +234,15 @@ class StoreDamagedError(StoreError):
     """The store does not hold what was written; the message says where."""
 
 
-class StoreLockedError(StoreError, BlockingIOError):
-    """Another writer uses the store, or has taken it over."""
+class StoreBusyError(StoreError, TimeoutError):
+    """Too many calls wait for the store, or others have used it for too long. Nothing was changed."""
+
+
+class OutcomeUnknownError(StoreError):
+    """The connection was lost while a change was written, and it is not known whether it was.
+
+    Ask again with the same idempotency key: the answer is that of the first call if it was written.
+    """
 
 
 class StoreReadOnlyError(StoreError, PermissionError):
@@ -259,6 +270,10 @@ class DataWarning(RottingWarning):
 
 class AxesWarning(RottingWarning):
     """A table of means has far more arms than rounds: its axes seem to be swapped."""
+
+
+class SigmaWarning(RottingWarning):
+    """The sigma that a policy assumes because none was given is more than twice or less than half that of the noise."""
 
 
 class RewardsWarning(RottingWarning):

@@ -24,7 +24,6 @@ Number of arms
 
 Indices that are minima over windows
     largest_index                    the arm with the largest index, found without computing all of them
-    largest_index_by_tournament      the same for bounds `mean + level / sqrt(h)`, fast for many arms
     HULL_WINDOWS                     binds it to all windows of every arm, for widths level / sqrt(h)
     Stacks, new_stacks               a field `hull` of the state
     HullLines, new_hull_lines        a field `lines`
@@ -35,15 +34,11 @@ Indices that are minima over windows
     BlockLines, new_block_lines      a field `lines`
     record_in_blocks, tightest_in_blocks
                                      for `update`, and the index of one arm
-    DELAYED_LINES, DELAYED_WINDOWS   bind it to the delayed windows of EFF_UPDATE, for widths level / sqrt(h), or of any form
-    Grid, new_grid                   a field `grid` of the state, beside `line` and `floor`
+    DELAYED_WINDOWS                  binds it to the delayed windows of EFF_UPDATE
+    Grid, new_grid                   a field `grid` of the state, beside `line`
     eff_update, tightest_delayed     for `update`, and the index of one arm
-    Tournament, new_tournament       a field `tournament` of the state
-    admit, readmit, reopen, update_line
-                                     for the kernel, for `forget`, and for `update`
-    window_width, arm_scale, level_rises
-                                     slots for other widths, for widths that differ between arms, and for levels that fall
-    lazy_choice                      the module of `largest_index` and its slots, for windows of your own
+    window_width, arm_scale          slots for other widths, and for widths that differ between arms
+    indices                          the module of `largest_index` and its slots, for windows of your own
 
 Windows
     width                            sigma sqrt(2 alpha ln(t) / h)
@@ -55,7 +50,7 @@ The scale of the noise, given or estimated
     observe_noise, forget_noise      for `update` and `forget`
     sigma_of, scale_of               the scale of an arm's noise; the same divided by the given sigma
     given_sigma, is_estimated        for levels
-    arm_noise, is_given              bind them to `arm_scale` and `level_rises`
+    arm_noise                        bind it to `arm_scale`
 
 Numbers
     add, difference, times           exact sums, as pairs of numbers
@@ -99,14 +94,13 @@ Example, a policy that pulls the arm with the largest last reward:
     >>> kernel.choose(policy.params, state, 2, 0, arms)
     1
 
-CONTRIBUTING has a policy and a noise in full.
+docs/your-own-policy.md has a policy and a noise in full.
 """
 
 import importlib
 from typing import TYPE_CHECKING
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.module_names import no_such_name
 from rotting.common.rules import (
     ABOVE_ONE,
     COUNT,
@@ -119,39 +113,53 @@ from rotting.common.rules import (
     SCALE,
     SPREAD,
     Rule,
+    no_such_name,
     option,
 )
-from rotting.kernels.binding import bind, bind_all, slot
-from rotting.kernels.elementary import ceil, exp, expm1, floor, log, log1p, power
-from rotting.kernels.exact_sums import add, difference, times
-from rotting.kernels.random_numbers import normal_quantile, reward_uniform, uniform
-from rotting.parts import lazy_choice
-from rotting.parts.block_windows import BLOCK_WINDOWS, BlockLines, new_block_lines, record_in_blocks, tightest_in_blocks
-from rotting.parts.confidence import width, window_width
-from rotting.parts.delayed_windows import DELAYED_LINES, DELAYED_WINDOWS, Grid, eff_update, new_grid, tightest_delayed
-from rotting.parts.doubling import doubling
-from rotting.parts.first_pulls import first_new, pulled
-from rotting.parts.hull_windows import HULL_WINDOWS, HullLines, new_hull_lines, record_on_hull, tightest_on_hull
-from rotting.parts.largest_index import by_index
-from rotting.parts.lazy_choice import arm_scale, largest_index, largest_index_by_tournament, level_rises
-from rotting.parts.noise_scale import (
+from rotting.policies.kernels.binding import bind, bind_all, slot
+from rotting.policies.kernels.elementary import ceil, exp, expm1, floor, log, log1p, power
+from rotting.policies.kernels.exact_sums import add, difference, times
+from rotting.policies.kernels.random_numbers import normal_quantile, reward_uniform, uniform
+from rotting.policies.parts import indices
+from rotting.policies.parts.delayed_windows import DELAYED_WINDOWS, Grid, eff_update, new_grid, tightest_delayed
+from rotting.policies.parts.doubling import doubling
+from rotting.policies.parts.hull import (
+    HULL_WINDOWS,
+    HullLines,
+    Stacks,
+    enlarged,
+    new_hull_lines,
+    new_stacks,
+    record_on_hull,
+    release,
+    tightest_on_hull,
+)
+from rotting.policies.parts.indices import arm_scale, by_index, first_new, largest_index, pulled, width, window_width
+from rotting.policies.parts.noise_scale import (
     NoiseScale,
     arm_noise,
     forget_noise,
     given_sigma,
     is_estimated,
-    is_given,
     new_noise_scale,
     observe_noise,
     scale_of,
     sigma_of,
 )
-from rotting.parts.prefix_blocks import PrefixSums, mean_range, new_prefix_sums, record
-from rotting.parts.prefix_sums import window_mean
-from rotting.parts.presence import Presence, new_presence
-from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
-from rotting.parts.stack_pool import Stacks, enlarged, new_stacks, release
-from rotting.parts.tournament import Tournament, admit, new_tournament, readmit, reopen, update_line
+from rotting.policies.parts.prefix_sums import (
+    BLOCK_WINDOWS,
+    BlockLines,
+    PrefixSums,
+    mean_range,
+    new_block_lines,
+    new_prefix_sums,
+    record,
+    record_in_blocks,
+    tightest_in_blocks,
+    window_mean,
+)
+from rotting.policies.parts.presence import Presence, new_presence
+from rotting.policies.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 from rotting.problems.noise import Noise
 
@@ -163,7 +171,6 @@ __all__ = [
     "ABOVE_ONE",
     "BLOCK_WINDOWS",
     "COUNT",
-    "DELAYED_LINES",
     "DELAYED_WINDOWS",
     "FINITE",
     "FRACTION",
@@ -190,9 +197,7 @@ __all__ = [
     "Reason",
     "Rule",
     "Stacks",
-    "Tournament",
     "add",
-    "admit",
     "arm_noise",
     "arm_scale",
     "bind",
@@ -212,12 +217,9 @@ __all__ = [
     "floor",
     "forget_noise",
     "given_sigma",
+    "indices",
     "is_estimated",
-    "is_given",
     "largest_index",
-    "largest_index_by_tournament",
-    "lazy_choice",
-    "level_rises",
     "log",
     "log1p",
     "mean_range",
@@ -228,19 +230,16 @@ __all__ = [
     "new_prefix_sums",
     "new_presence",
     "new_stacks",
-    "new_tournament",
     "normal_quantile",
     "observe_noise",
     "option",
     "parameter",
     "power",
     "pulled",
-    "readmit",
     "record",
     "record_in_blocks",
     "record_on_hull",
     "release",
-    "reopen",
     "reward_uniform",
     "scale_of",
     "sigma_of",
@@ -251,7 +250,6 @@ __all__ = [
     "times",
     "to_unit",
     "uniform",
-    "update_line",
     "width",
     "window_mean",
     "window_width",

@@ -15,8 +15,8 @@ from rotting.common.html_parts import block, table
 from rotting.common.rules import Option, Rule, suggest
 from rotting.common.short_numbers import DIGITS, short, short_texts
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError
-from rotting.kernels.binding import KernelFunction, plain_function
-from rotting.kernels.code_checks import check_arguments
+from rotting.policies.kernels.binding import KernelFunction, plain_function
+from rotting.policies.kernels.code_checks import check_arguments
 
 T = TypeVar("T")
 
@@ -77,12 +77,6 @@ class Kernel:
             finds no room sets `full[0] = 1` and changes nothing else that a choice depends on. The state is then enlarged, and
             `update` is called again for that round; in a simulation, so is `choose`. A bandit may instead copy the state into
             one that `init` made with a larger capacity, which must give the same.
-        admit: `admit(p, s, arms)`, for a state that is kept up to date for one set of available arms: prepares it for another
-            set. A bandit with many arms calls it before `choose` when the set has changed since the last call, and so does a
-            simulation in which arms come and leave.
-        readmit: `readmit(p, s, come, go)`, with `admit`, for a state with a `tournament`: adds the arms `come` to the set of
-            the last call and removes the arms `go`. While the tournament is up to date, `choose` and `explain` use the number
-            of `arms`, not which they are. So a bandit that hides a few of many arms may pass any array of the right size.
     """
 
     # The first three are required. `Policy` checks that, since its error can name the class.
@@ -95,8 +89,6 @@ class Kernel:
     reset: Callable[..., None] | None = None
     tune: Callable[..., None] | None = None
     enlarge: KernelFunction | None = None
-    admit: Callable[..., None] | None = None
-    readmit: Callable[..., None] | None = None
 
 
 def small_capacity(n_arms: int, rounds: int) -> int:
@@ -115,8 +107,6 @@ _ARGUMENTS = {
     "reset": ("p", "s", "horizon"),
     "tune": ("p", "s"),
     "enlarge": ("p", "s", "capacity"),
-    "admit": ("p", "s", "arms"),
-    "readmit": ("p", "s", "come", "go"),
 }
 
 
@@ -229,7 +219,7 @@ defined_policies: dict[str, "type[Policy]"] = {}
 @cache
 def _library_names() -> dict[str, str]:
     """Return the names of the library's policies with their modules, from the names of the files: none is imported."""
-    modules = [each.name for each in pkgutil.iter_modules([str(Path(__file__).parent / "policies")])]
+    modules = [each.name for each in pkgutil.iter_modules([str(Path(__file__).parent / "policies")]) if not each.ispkg]
     return {name.replace("_", "-"): f"rotting.policies.{name}" for name in modules}
 
 
@@ -237,7 +227,7 @@ def _library_names() -> dict[str, str]:
 class Policy:
     """A policy with its parameters: an immutable value that can be compared, hashed, printed and written as JSON.
 
-    Subclasses have a `name`, a `kernel`, and a field made by `parameter` for each parameter; CONTRIBUTING has a policy in full.
+    Subclasses have a `name`, a `kernel`, and a field made by `parameter` for each parameter: see docs/your-own-policy.md.
 
     Attributes:
         name: the name on the command line and in files, unique among policies.
@@ -344,6 +334,7 @@ class Policy:
                 raise InvalidTypeError(declared.name, rule, None, got="nothing")
             values[declared.name] = declared.rule.check(declared.name, value)
         object.__setattr__(self, "params", self.params_class(**values))
+        object.__setattr__(self, "_given", frozenset(given))
         for declared in self._parameters:
             if declared.name in self._inactive_params() and values[declared.name] != declared.rule.check(
                 declared.name, declared.default
@@ -354,6 +345,8 @@ class Policy:
 
     params: Params
     """The parameters as numbers, for the functions of the kernel."""
+    _given: frozenset[str]
+    """The parameters that were not left at their defaults by saying nothing; no part of the value."""
 
     def check(self) -> None:
         """Raise an error if parameters contradict each other; for subclasses."""
@@ -374,6 +367,23 @@ class Policy:
         if hasattr(self.params, "low") and hasattr(self.params, "high") and not clips:
             return (self.params.low, self.params.high)
         return None
+
+    @property
+    def assumed_sigma(self) -> float | None:
+        """The sub-Gaussian scale that the policy assumes because none was given; None if one was, or if it needs none.
+
+        Example:
+            >>> from rotting.policies.raw_ucb import RAWUCB
+            >>> RAWUCB().assumed_sigma, RAWUCB(sigma=1.0).assumed_sigma, RAWUCB(sigma="estimate").assumed_sigma
+            (1.0, None, None)
+        """
+        shown = self.shown_params()
+        sigma = shown.get("sigma")
+        if "sigma" in self._given or shown.get("kind", "gaussian") != "gaussian":
+            return None
+        if sigma == "range":  # that of rewards in [0, B]
+            return None if "B" in self._given else float(self.params.B) / 2
+        return sigma if isinstance(sigma, float) else None
 
     def shown_params(self) -> dict[str, Any]:
         """Return the parameters as people write them, without those that have no effect."""

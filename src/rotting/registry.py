@@ -8,15 +8,17 @@ from typing import Any
 from rotting import policies
 from rotting.common.rules import suggest
 from rotting.errors import InvalidValueError
-from rotting.parts.doubling import doubled
+from rotting.policies.parts.doubling import doubled
 from rotting.policy import Policy, defined_policies
 
 
 @cache
 def _built_in() -> dict[str, type[Policy]]:
     for info in pkgutil.iter_modules(policies.__path__):
+        if info.ispkg:  # what policies are made of
+            continue
         importlib.import_module(f"{policies.__name__}.{info.name}")
-    return {name: each for name, each in defined_policies.items() if each.__module__.startswith(f"{policies.__name__}.")}
+    return {name: each for name, each in defined_policies.items() if each.__module__.rpartition(".")[0] == policies.__name__}
 
 
 def _known() -> dict[str, type[Policy]]:

@@ -31,6 +31,15 @@ def test_every_policy_plays(policy: Policy) -> None:
         assert regrets == rotting.simulate(policy, PROBLEM, runs=2, seed=6).regret[0, :, -1].tolist()
 
 
+def test_every_episode_has_its_own_random_numbers() -> None:
+    """Whatever the environment draws: here it draws nothing."""
+    problem = Problem.rested([0.0, 1.0], rotting.Noiseless(), 30)
+    agents = [Agent(rotting.Uniform(), Environment(problem), seed=3) for _ in range(2)]
+    regrets, again = ([agent.play()["regret"] for _ in range(50)] for agent in agents)
+    assert regrets == again
+    assert len({*regrets}) > 8  # a binomial of 30 draws
+
+
 def test_an_agent_plays_environments_of_others() -> None:
     class Coins(gymnasium.Env):  # type: ignore[name-defined,misc]
         action_space = gymnasium.spaces.Discrete(2, start=5)

@@ -1,8 +1,13 @@
-"""What is written on the command line: policies, problems, noises and places."""
+"""What the commands share: parsers, what is written for policies, problems and noises, and output."""
+
+import argparse
+import json
+import math
 
 import pytest
 
 from rotting import cli
+from rotting.cli.arguments import Commands, Parser, UserError, help_formatter, json_text, say
 from tests.helpers.command import SMALL, parse_strict_json
 
 
@@ -52,3 +57,37 @@ def test_a_range_of_a_parameter_is_a_policy_for_each_value(capsys: pytest.Captur
 def test_a_range_that_is_none_is_told(text: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["simulate", "--policy", f"ucb1:sigma={text}", *SMALL]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_refusal_is_one_line_and_no_exit() -> None:
+    parser = Parser(prog="rotting", formatter_class=help_formatter)
+    parser.add_argument("--runs", type=int)
+    with pytest.raises(UserError) as caught:
+        parser.parse_args(["--runs", "many"])
+    assert str(caught.value) == "argument --runs: invalid int value: 'many' (see rotting --help)"
+
+
+def test_commands_are_added_with_what_they_run() -> None:
+    def run(arguments: argparse.Namespace) -> None:
+        del arguments
+
+    parser = Parser(prog="rotting")
+    commands = Commands(parser)
+    commands.add("play", run, "Play a game").add_argument("--rounds")
+    commands.add("stop", run, "Stop", "At once.")
+    assert commands.names == ["play", "stop"]
+    assert parser.parse_args(["play", "--rounds", "3"]).run is run
+    with pytest.raises(UserError, match="unrecognized arguments: --round 3"):
+        parser.parse_args(["play", "--round", "3"])  # no abbreviations
+
+
+def test_json_is_strict() -> None:
+    assert json.loads(json_text({"x": [1, 2.5, None]})) == {"x": [1, 2.5, None]}
+    for bad in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="JSON"):
+            json_text({"x": bad})
+
+
+def test_messages_leave_the_standard_output_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    say("something")
+    assert capsys.readouterr() == ("", "something\n")

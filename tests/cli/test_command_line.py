@@ -58,7 +58,10 @@ BAD: list[tuple[Sequence[str], str]] = [
     ([*UCB1, "--runs"], "argument --runs: expected one argument"),
     (
         ["simulat"],
-        "reproduce, analyse, log, backup, serve, token, compile, got 'simulat'; did you mean 'simulate'?",
+        (
+            "reproduce, analyse, serve, token, log, verify, copy, migrate, backup, compile, "
+            "got 'simulat'; did you mean 'simulate'?"
+        ),
     ),
     (["list", "polices"], "got 'polices'; did you mean 'policies'?"),
     (["reproduce", "rested-two-arm"], "got 'rested-two-arm'; did you mean 'rested-two-arms'?"),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rotting
 from rotting.common import rules
 from rotting.common.rules import RANGE_SCALE, SCALE, NumberOrWord, Option, Rule, option, suggest
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError, brief
@@ -144,3 +145,20 @@ def test_another_word_or_number_is_refused(rule: NumberOrWord, value: object, en
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5))
 def test_a_known_word_is_suggested_for_itself(known: list[str]) -> None:
     assert suggest(known[0], known) == f"; did you mean {known[0]!r}?"
+
+
+@pytest.mark.parametrize(
+    ("module", "wrong", "right"),
+    [
+        ("datasets", "battery", "batteries"),
+        ("kit", "byindex", "by_index"),
+        ("problems", "TwoArms", "two_arms"),
+        ("theory", "HardFamilies", "HardFamily"),
+    ],
+)
+def test_a_wrong_name_in_a_public_module_gets_a_suggestion(module: str, wrong: str, right: str) -> None:
+    found = getattr(rotting, module)
+    with pytest.raises(AttributeError, match=f"^module '{found.__name__}' has no attribute '{wrong}'; did you mean '{right}'?"):
+        getattr(found, wrong)
+    with pytest.raises(AttributeError, match=f"^module '{found.__name__}' has no attribute '_{right}'$"):
+        getattr(found, f"_{right}")

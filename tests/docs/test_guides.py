@@ -1,9 +1,6 @@
 """The guides: listed, linked, and safe to follow. Their code runs as doctests."""
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,7 +58,7 @@ def test_a_copy_of_a_store_in_use_opens_at_the_first_try(copied: Copy, tmp_path:
         copied(source, copy)
         source.close()
         bandit.reward(second.id, 1.0)
-    assert cli.main(["log", str(copy), "--verify"]) == 0
+    assert cli.main(["verify", str(copy)]) == 0
     with rotting.open(copy) as restored:
         assert (restored.rounds, restored.pending) == (2, 1)
         assert [restored.reward(each.id, 1.0) for each in (first, second)] == ["duplicate", "applied"]
@@ -75,26 +72,3 @@ def test_the_code_for_river_works() -> None:
         exec(block(page, start), names)
     assert names["song"] in {"jazz", "rock"}
     assert names["policy"]._counts.total() == 3
-
-
-FORK = """
-import os, sys, rotting
-with rotting.open(sys.argv[1], rotting.UCB1(), arms=["a", "b"]) as bandit:
-    try:
-        exec(sys.argv[2])
-    except rotting.errors.StoreFailedError as error:
-        print(f"StoreFailedError: {error}", flush=True)
-        os._exit(0)
-    os.waitpid(pid, 0)
-    print(bandit.decide().arm)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_a_child_is_told_what_the_guide_says(tmp_path: Path) -> None:
-    code = block("docs/guides/many-processes.md", "pid = os.fork()")
-    command = [sys.executable, "-c", FORK, str(tmp_path / "songs.rot"), code]
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == [code.partition("# ")[2], "a"]

@@ -20,7 +20,7 @@ TUTORIALS = sorted((make_site.DOCS / "pages" / "tutorials").glob("*.py"))
 RUN = """
 import inspect, json, sys
 import rotting
-from rotting.simulation import play, simulate, sweep
+from rotting.simulation import simulate, sweep, trajectory
 
 def small(function):
     names = list(inspect.signature(function).parameters)
@@ -34,7 +34,7 @@ def small(function):
         return function(**asked)
     return shortened
 
-for function in (simulate.simulate, sweep.sweep, play.play):
+for function in (simulate.simulate, sweep.sweep, trajectory.play):
     setattr(rotting, function.__name__, small(function))
 space = {"__name__": "__main__"}
 for k, cell in enumerate(json.load(open(sys.argv[1]))["cells"]):

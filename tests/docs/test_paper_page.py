@@ -17,14 +17,14 @@ def mentions() -> list[tuple[str, str]]:
     for paragraph in PARAGRAPHS:
         file = ""
         for name in re.findall(r"`([^`]+)`", paragraph):
-            if re.fullmatch(r"[a-z_]+/[a-z_]+\.py", name):
+            if re.fullmatch(r"[a-z_/]+/[a-z_]+\.py", name):
                 file = name
             elif file and re.fullmatch(r"[A-Za-z_]\w+(\.\w+)?", name):
                 found.append((file, name))
     return found
 
 
-FILES = sorted(set(re.findall(r"`([a-z_]+/[a-z_]+\.py)`", TEXT)))
+FILES = sorted(set(re.findall(r"`([a-z_/]+/[a-z_]+\.py)`", TEXT)))
 NAMES = sorted(set(mentions()))
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats
-from rotting.parts.largest_index import by_index
+from rotting.policies.parts.indices import by_index
 from rotting.policy import Kernel, Params, Policy, Reason
 
 

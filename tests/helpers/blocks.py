@@ -21,13 +21,13 @@ NOT_CODE = ("{toctree}",)
 
 # Blocks that a test of their own runs: the page, how the block begins, and the test.
 RUN_BY = {
-    ("CONTRIBUTING.md", '"""Epsilon-greedy'): "tests/test_package.py::test_the_policy_in_ones_own_file_of_contributing_works",
-    ("CONTRIBUTING.md", 'python -c "import rotting, my_policies'): (
-        "tests/test_package.py::test_the_policy_in_ones_own_file_of_contributing_works"
+    ("docs/your-own-policy.md", '"""Epsilon-greedy'): "tests/test_package.py::test_the_policy_of_the_page_works",
+    ("docs/your-own-policy.md", 'python -c "import rotting, my_policies'): (
+        "tests/test_package.py::test_the_policy_of_the_page_works"
     ),
-    ("CONTRIBUTING.md", '"""Logistic noise'): "tests/test_package.py::test_the_worked_noise_of_contributing_works",
-    ("CONTRIBUTING.md", 'python -c "import rotting, my_noises'): (
-        "tests/test_package.py::test_the_worked_noise_of_contributing_works"
+    ("docs/your-own-policy.md", '"""Logistic noise'): "tests/test_package.py::test_the_noise_of_the_page_works",
+    ("docs/your-own-policy.md", 'python -c "import rotting, my_noises'): (
+        "tests/test_package.py::test_the_noise_of_the_page_works"
     ),
     ("CONTRIBUTING.md", 'python -c "import rotting; '): "tests/live/test_checks.py::test_every_policy_keeps_the_contract",
     ("docs/engines.md", "import rotting"): "tests/docs/test_engines_page.py::test_a_gpu_and_a_cluster",
@@ -39,13 +39,12 @@ RUN_BY = {
     ("docs/guides/from-river-and-mabwiser.md", "from river"): "tests/docs/test_guides.py::test_the_code_for_river_works",
     ("docs/guides/from-river-and-mabwiser.md", "for song, liked"): "tests/docs/test_guides.py::test_the_code_for_river_works",
     ("docs/guides/from-river-and-mabwiser.md", "policy.pull("): "tests/docs/test_guides.py::test_the_code_for_river_works",
-    ("docs/guides/many-processes.md", "pid = os.fork()"): "tests/docs/test_guides.py::test_a_child_is_told_what_the_guide_says",
     ("docs/guides/serving.md", "site=http"): "tests/docs/test_serving_page.py::test_the_commands_of_the_guide_work",
     ("docs/guides/serving.md", "curl -sS -X PUT $site-of-may"): (
         "tests/docs/test_serving_page.py::test_the_commands_of_the_guide_work"
     ),
     ("docs/guides/serving.md", "worker_processes"): (
-        "tests/service/test_proxy.py::test_the_service_works_behind_nginx_as_the_guide_configures_it"
+        "tests/server/http/test_proxy.py::test_the_service_works_behind_nginx_as_the_guide_configures_it"
     ),
     ("docs/guides/serving.md", "import rotting"): "tests/docs/test_serving_page.py::test_the_clients_work",
     ("rotting.Client", "with rotting.Client"): "tests/docs/test_serving_page.py::test_the_clients_work",
@@ -54,8 +53,7 @@ RUN_BY = {
 
 MABWISER, SMPYBANDITS = "MABWiser's code: it is compiled only", "SMPyBandits' code: it is compiled only"
 EXCUSED = {
-    ("docs/guides/serving.md", "from contextlib import asynccontextmanager"): "Starlette's code: it is compiled only",
-    ("ARCHITECTURE.md", "cli "): "a drawing",
+    ("docs/guides/serving.md", "from starlette.applications"): "Starlette's code: it is compiled only",
     ("docs/project.md", "@inproceedings"): "what to cite",
     ("docs/unknown-noise.md", "v_i = "): "a formula",
     ("docs/guides/from-river-and-mabwiser.md", "from mabwiser"): MABWISER,

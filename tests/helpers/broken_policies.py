@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.kernels.random_numbers import uniform
+from rotting.policies.kernels.random_numbers import uniform
 from rotting.policy import Kernel, Params, Policy, Reason
 
 

@@ -5,9 +5,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from rotting.service.client import RemoteBandit
-from rotting.service.client_methods import ServiceMethods
-from rotting.service.retries import Call
+from rotting.server.client.client import RemoteBandit
+from rotting.server.client.methods import ServiceMethods
+from rotting.server.client.retries import Call
 
 _METHODS = ServiceMethods()
 create, bandits = partial(ServiceMethods.create, _METHODS), partial(ServiceMethods.bandits, _METHODS)

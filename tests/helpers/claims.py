@@ -3,7 +3,7 @@
 import math
 
 from rotting.common.statistics import Interval, NoInterval
-from rotting.report.claims import Claim
+from rotting.paper.report.claims import Claim
 
 
 def claim(low: float, high: float, least: float = -math.inf, most: float = math.inf) -> Claim:

@@ -44,14 +44,3 @@ def run(program: str | Path, cache: Path, *arguments: object, more: Mapping[str,
     variables = environment(cache) | dict(more or {})
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def claimants(cache: Path) -> list[int]:
-    """Return the ids of the processes that are compiling into a cache."""
-    found = []
-    for claim in cache.rglob("*.claim"):
-        try:
-            found.append(int(claim.read_text().split()[1]))
-        except (OSError, IndexError):  # gone, or not written yet
-            continue
-    return found

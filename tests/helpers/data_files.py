@@ -2,7 +2,7 @@
 
 import pytest
 
-from rotting.datasets import data_folder, files
+from rotting.paper.datasets import data_folder, files
 
 
 def requires_data_file(source: files.Source) -> pytest.MarkDecorator:

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.parts.hull import pulls
 from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.cusum_ucb import CUSUMUCB
 from rotting.policies.glr_kl_ucb import GLRKLUCB
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policies.m_ucb import MUCB
+from rotting.policies.parts.hull import pulls
 from rotting.policy import Policy
 from tests.conftest import INTERPRETED
 from tests.helpers.games import Player

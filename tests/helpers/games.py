@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import Option
-from rotting.engines.compile import compiled_for
-from rotting.engines.entry_points import EntryPoint
-from rotting.experiments.theory import problems
-from rotting.kernels.random_numbers import uniform
 from rotting.live import policy_state as states
+from rotting.paper.experiments.theory import problems
+from rotting.paper.theory.lower_bounds import HardFamily
+from rotting.policies.kernels.random_numbers import uniform
 from rotting.policy import Policy
 from rotting.problems import (
     Abrupt,
@@ -30,7 +29,8 @@ from rotting.problems import (
 )
 from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noiseless
 from rotting.registry import list_policies
-from rotting.theory.lower_bounds import HardFamily
+from rotting.simulation.engines.compile import compiled_for
+from rotting.simulation.engines.entry_points import EntryPoint
 from tests.conftest import FEW, INTERPRETED, STRESS
 from tests.reference.by_name import reference_of
 from tests.reference.policy import Policy as Reference

@@ -20,16 +20,8 @@ REPRESENTATIVE = frozenset({"effrawucb", "rawucb", "ucb1", "exp3s", "thompsonsam
 """One policy of each kind: `make test` compiles only these, `make test-all` all of them."""
 SLOW_INTERPRETED = frozenset({"rawklucb", "thompsonsampling", "discountedts", "slidingwindowts"})
 """Policies that take ten times as long as others if they are interpreted; `LONG_FOLDERS` has the tests that this makes slow."""
-COMMON = (
-    "tests/policies/test_equality.py",
-    "tests/policies/test_estimated_sigma.py",
-    "tests/live/test_checks.py",
-    "tests/test_policy.py",
-    "tests/kernels/test_elementary.py",
-)
-"""Files with tests that run for every policy: a new policy is most likely to fail one of them, besides its own tests."""
-LONG_FOLDERS = ("tests/live/", "tests/parts/", "tests/policies/families/", "tests/store/")
-WHOLE = ("tests/docs/test_site.py", "tests/report/")  # one share each, whatever they name: their files are written once
+LONG_FOLDERS = ("tests/live/", "tests/policies/parts/", "tests/policies/families/", "tests/server/store/")
+WHOLE = ("tests/docs/test_site.py", "tests/paper/report/")  # one share each, whatever they name: their files are written once
 
 
 @cache
@@ -102,20 +94,6 @@ def is_represented(node: str) -> bool:
         False
     """
     return share(node) in _released() - REPRESENTATIVE
-
-
-def is_of_another(node: str, policies: Iterable[str]) -> bool:
-    """Return whether a test, by its node id, is in a file of `COMMON` and plays none of these policies.
-
-    Example:
-        >>> is_of_another("tests/live/test_checks.py::test_every_policy_keeps_the_contract[fewa]", ["ucb1"])
-        True
-        >>> is_of_another("tests/live/test_checks.py::test_every_policy_keeps_the_contract[eff-fewa]", ["ucb1", "eff_fewa"])
-        False
-        >>> is_of_another("tests/policies/test_fewa.py::test_its_width", ["ucb1"])
-        False
-    """
-    return node.startswith(COMMON) and share(node) not in map(_letters, policies)
 
 
 def takes_long(node: str) -> bool:

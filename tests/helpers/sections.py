@@ -4,12 +4,12 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 
+from rotting.common.display.figures import Curve, Figure, Panel
+from rotting.common.display.pages import PlainSection
+from rotting.common.display.tables import Column, FormattedTable
 from rotting.common.statistics import Interval
-from rotting.display.figures import Curve, Figure, Panel
-from rotting.display.tables import Column, FormattedTable
-from rotting.report import About
-from rotting.report.claims import Claim
-from rotting.report.model import Findings, Section
+from rotting.paper.report.claims import Claim
+from rotting.paper.report.model import Findings, ReportAbout, Section
 
 EVIL = "<script>window.escaped = 1</script> & \"quotes\" </script> <a href='x'>%{y}</a>"
 
@@ -103,7 +103,16 @@ def sections() -> list[Section]:
     ]
 
 
-ABOUT = About(
+def plain_sections() -> list[PlainSection]:
+    """The same sections for a plain page."""
+    return [
+        PlainSection(each.id, each.title, found.paragraphs, found.figures, found.tables, found.notes)
+        for each in sections()
+        for found in [each.findings]
+    ]
+
+
+ABOUT = ReportAbout(
     "Rotting bandits: a test",
     ("A small report.",),
     3,

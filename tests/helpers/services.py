@@ -3,31 +3,25 @@
 import asyncio
 import http.client
 import json
-import random
 import re
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rotting.service.application import Application
-from rotting.service.server import Service, ServiceSettings
-from rotting.store.host import Host
+import uvicorn
+
+from rotting.server.http.application import create_application
+from rotting.server.http.server import bind_sockets
+from rotting.server.http.service import Service
+from rotting.server.store.database import Durability
 
 SONGS = {"policy": "ucb1", "params": {"sigma": 0.5}, "arms": ["jazz", "rock", "folk"]}
-
-
-def free_port() -> int:
-    """Return an unused port, outside the range that the system assigns to outgoing connections."""
-    while True:
-        port = random.SystemRandom().randrange(20_000, 32_000)
-        with socket.socket() as found, suppress(OSError):
-            found.bind(("127.0.0.1", port))
-            return port
 
 
 class Response(NamedTuple):
@@ -65,18 +59,9 @@ class Client:
 class Running:
     """A running service."""
 
-    def __init__(self, service: Service) -> None:
-        self.service = service
-        self.port = service.port
+    def __init__(self, service: Service, port: int) -> None:
+        self.service, self.port = service, port
         self._clients: list[Client] = []
-
-    @property
-    def application(self) -> Application:
-        return self.service.application
-
-    @property
-    def host(self) -> Host:
-        return self.service.application.host
 
     def client(self, token: str | None = None) -> Client:
         self._clients.append(Client(self.port, token))
@@ -102,60 +87,36 @@ class Running:
             return found
 
 
-class SimultaneousRequests:
-    """The same request from several clients at once; `statuses` has the status of each response so far."""
-
-    def __init__(self, service: Running, number: int, method: str, path: str, body: Any = None) -> None:
-        self.statuses: list[int] = []
-
-        def send() -> None:
-            client = Client(service.port)
-            self.statuses.append(client(method, path, body).status)
-            client.close()
-
-        self._threads = [threading.Thread(target=send) for _ in range(number)]
-        for thread in self._threads:
-            thread.start()
-
-    def join(self) -> None:
-        """Wait for all responses."""
-        for thread in self._threads:
-            thread.join()
-
-
 @contextmanager
-def running(path: Path, **settings: Any) -> Iterator[Running]:
+def running(place: str | Path, *, port: int = 0, durability: Durability = "disk", **options: Any) -> Iterator[Running]:
     """Run a service on a store."""
-    service = Service(path, ServiceSettings(port=0, **settings), print)
-    ready, stop = threading.Event(), asyncio.Event()
-    loops: list[asyncio.AbstractEventLoop] = []
+    (socket_,) = bind_sockets("127.0.0.1", port)
+    application = create_application(place, durability=durability, **options)
+    options = {"timeout_graceful_shutdown": 5, "timeout_keep_alive": 75}
+    config = uvicorn.Config(application, ws="none", log_config=None, access_log=False, **options)
+    server = uvicorn.Server(config)
     failed: list[BaseException] = []
-
-    async def main() -> None:
-        loops.append(asyncio.get_running_loop())
-        await service.run(ready.set, stop)
 
     def run() -> None:
         try:
-            asyncio.run(main())
+            asyncio.run(server.serve([socket_]))
         except BaseException as error:
             failed.append(error)
             raise
-        finally:
-            ready.set()
 
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        assert ready.wait(60)
+        while not (server.started or failed):
+            time.sleep(0.005)
         assert not failed
-        found = Running(service)
+        found = Running(application.state.service, socket_.getsockname()[1])
         try:
             yield found
         finally:
             found.close_clients()
     finally:
-        loops[0].call_soon_threadsafe(stop.set)
+        server.should_exit = True
         thread.join(60)
         assert not thread.is_alive()
         assert not failed
@@ -163,7 +124,7 @@ def running(path: Path, **settings: Any) -> Iterator[Running]:
 
 @contextmanager
 def service_process(
-    path: Path, port: int, *arguments: str, program: tuple[str, ...] = ("-m", "rotting")
+    path: str | Path, port: int, *arguments: str, program: tuple[str, ...] = ("-m", "rotting")
 ) -> Iterator["subprocess.Popen[str]"]:
     """Run a service in a process of its own; kill it when the context ends."""
     command = [sys.executable, *program, "serve", str(path), "--port", str(port), *arguments]

@@ -10,7 +10,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tomllib
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rotting import cli, experiments
-from rotting.report.model import Findings, Section
+from rotting import cli
+from rotting.paper import experiments
+from rotting.paper.report.model import Findings, Section
 from tests.helpers.blocks import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 PROGRAMS = ("rotting", "pip", "make", "docker", "python")
 with (ROOT / "pyproject.toml").open("rb") as _file:
@@ -52,7 +52,7 @@ def _rotting(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch
     with patch.context() as patched:
         extra: list[str] = []
         if arguments[0] == "reproduce":
-            # It takes minutes: all but the games. tests/cli/test_reproduce_command.py plays small ones.
+            # It takes minutes: all but the games. tests/cli/test_paper_commands.py plays small ones.
             found = Section("none", "Nothing", "", Findings(()), settings={"size": "quick", "seed": 0})
             patched.setattr(experiments, "run", lambda *_: [experiments.FinishedExperiment(found, {})])
             patched.setattr(experiments, "write", lambda finished, out, *_, **__: out)
@@ -78,19 +78,15 @@ def _signal_handlers_kept() -> "Iterator[None]":
 
 
 def _ends_when_ready(patched: pytest.MonkeyPatch) -> None:
-    from rotting.service import server
+    from rotting.server.http import server
 
-    run = server.Service.run
+    startup = server._Server.startup
 
-    async def short(self: Any, ready: "Callable[[], None]", stop: Any) -> None:
-        def both() -> None:
-            ready()
-            stop.set()
+    async def short(self: Any, sockets: Any = None) -> None:
+        await startup(self, sockets)
+        self.should_exit = True
 
-        await run(self, both, stop)
-
-    patched.setattr(server.Service, "run", short)
-    patched.setattr(sys, "setswitchinterval", lambda seconds: None)  # this process goes on
+    patched.setattr(server._Server, "startup", short)
 
 
 def _pip(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch) -> None:
@@ -114,8 +110,8 @@ def _docker(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch)
     assert (compose, verb) in {("compose", "run"), ("compose", "up")}
     inside: list[str] = json.loads(re.findall(r"^CMD (.*)$", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE)[0])
     if verb == "run":
-        remove, service, *inside = rest
-        assert remove == "--rm"
+        remove, alone, service, *inside = rest
+        assert (remove, alone) == ("--rm", "--no-deps")
         assert re.search(rf"^  {service}:$", (ROOT / "compose.yaml").read_text("utf-8"), re.MULTILINE)
     _rotting([each.replace("/data", str(folder)) for each in inside], folder, patch)
 

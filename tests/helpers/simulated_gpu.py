@@ -61,9 +61,9 @@ def fused_operations() -> str:
     """Return the error for a GPU whose code rounds a product and a sum once, not twice."""
     from fractions import Fraction
 
-    from rotting.engines import cuda_device
-    from rotting.engines.cuda import Cuda
     from rotting.errors import EngineError
+    from rotting.simulation.engines import cuda_device
+    from rotting.simulation.engines.cuda import Cuda
 
     def multiply_and_add(numbers: Any) -> None:
         numbers[2] = float(Fraction(float(numbers[0])) ** 2 + Fraction(float(numbers[1])))
@@ -78,8 +78,8 @@ def fused_operations() -> str:
 
 def full_states() -> list[Any]:
     """Return how often states are enlarged, of how many runs at most, and whether the games equal the CPU's."""
-    from rotting.engines import cuda
     from rotting.registry import make
+    from rotting.simulation.engines import cuda
     from rotting.simulation.simulate import simulate
     from tests.helpers.gpu_games import PROBLEM
 
@@ -101,7 +101,7 @@ class _Memory:
     """The memory of a GPU: unused arrays are freed by `release`; if no memory is left, CUDA's own error is raised."""
 
     def __init__(self) -> None:
-        from rotting.engines.cuda_device import Device
+        from rotting.simulation.engines.cuda_device import Device
 
         self._total = self._used = self._unused = 0
         self.launches: list[tuple[int, int]] = []  # runs, and what is used
@@ -139,9 +139,9 @@ class _Memory:
 
 def full_states_on_a_full_gpu() -> list[Any]:
     """Return the runs per launch with much and with little memory, whether they equal the CPU's, and the error if none fits."""
-    from rotting.engines import cuda
     from rotting.errors import EngineError
     from rotting.registry import make
+    from rotting.simulation.engines import cuda
     from rotting.simulation.simulate import simulate
     from tests.helpers.gpu_games import PROBLEM
 
@@ -168,10 +168,10 @@ def full_states_on_a_full_gpu() -> list[Any]:
 
 def little_memory() -> list[Any]:
     """Play in several batches; return their sizes, whether they equal the CPU's, and the errors if not even one run fits."""
-    from rotting.engines import cuda
-    from rotting.engines.cuda_device import Device
     from rotting.errors import EngineError
     from rotting.registry import make
+    from rotting.simulation.engines import cuda
+    from rotting.simulation.engines.cuda_device import Device
     from rotting.simulation.simulate import simulate
     from tests.helpers.gpu_games import PROBLEM
 
@@ -208,9 +208,9 @@ def little_memory() -> list[Any]:
 def kept_and_cancelled() -> list[Any]:
     """Return the runs played beside kept ones, whether all equal the CPU's, and the progress of a game that was closed."""
     from rotting.common.progress import Progress
-    from rotting.engines.cuda import Cuda
-    from rotting.engines.task import cut
     from rotting.registry import make
+    from rotting.simulation.engines.cuda import Cuda
+    from rotting.simulation.engines.task import cut
     from rotting.simulation.plan import Simulation, plan
     from rotting.simulation.simulate import simulate
     from tests.helpers.gpu_games import PROBLEM
@@ -219,7 +219,7 @@ def kept_and_cancelled() -> list[Any]:
     with tempfile.TemporaryDirectory() as folder:
         simulate(engine="cuda", runs=5, keep=folder, **games)
         launched = []
-        from rotting.engines.cuda_device import Device
+        from rotting.simulation.engines.cuda_device import Device
 
         launch = Device.launch
 
@@ -231,7 +231,7 @@ def kept_and_cancelled() -> list[Any]:
         same = simulate(engine="cuda", runs=8, keep=folder, **games) == simulate(runs=8, **games)
         bar = Progress(100, show=False)
         (game,), _ = plan(Simulation(make("ucb1"), PROBLEM, horizon=20)).games()
-        playing = Cuda().play(cut(game, 5), bar)
+        playing = Cuda().play([cut(game, 5)], bar)
         next(playing)
         playing.close()
     return [launched[0], same, bar.done]
@@ -240,9 +240,9 @@ def kept_and_cancelled() -> list[Any]:
 def progress() -> list[int]:
     """Return the progress after each launch of five runs of 20 rounds: first 4 rounds at once, then one by one."""
     from rotting.common.progress import Progress
-    from rotting.engines import cuda
-    from rotting.engines.task import cut
     from rotting.registry import make
+    from rotting.simulation.engines import cuda
+    from rotting.simulation.engines.task import cut
     from rotting.simulation.plan import Simulation, plan
     from tests.helpers.gpu_games import PROBLEM
 
@@ -257,7 +257,7 @@ def progress() -> list[int]:
     PATCH.setattr(cuda, "_FIRST_ROUNDS", 4)
     PATCH.setattr(cuda, "_LAUNCH_SECONDS", 0.0)  # no launch is short enough: the next one has as few rounds as possible
     (game,), _ = plan(Simulation(make("ucb1"), PROBLEM, horizon=20)).games()
-    list(cuda.Cuda().play(cut(game, 5), Noted(100, show=False)))
+    list(cuda.Cuda().play([cut(game, 5)], Noted(100, show=False)))
     return counted
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rotting.kernels.nested_state import new_state
+from rotting.policies.kernels.policy_functions import new_state
 from rotting.policy import Policy
 from tests.helpers.games import compiled_kernels
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rotting import experiments
-from rotting.datasets import Night, Nights
-from rotting.experiments import Prepared, rested_two_arms, restless_nights
+from rotting.paper import experiments
+from rotting.paper.datasets import Night, Nights
+from rotting.paper.experiments import Prepared, rested_two_arms, restless_nights
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate_all
 
@@ -28,7 +28,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("ROTTING_DATA", str(tmp_path / "nothing"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(experiments, "PROCESSES", 2)
+    monkeypatch.setitem(experiments.PROCESSES, "quick", 2)
     monkeypatch.setattr(restless_nights, "synthetic_nights", lambda: Nights((tiny_night(2), tiny_night(7))))
     for name in experiments.list_experiments():
         sizes = experiments.find(name).sizes

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from rotting.parts.reward_scale import RangeOptions
 from rotting.policies.d_ucb import DUCB
 from rotting.policies.exp3 import Exp3
 from rotting.policies.exp3_s import Exp3S
+from rotting.policies.parts.reward_scale import RangeOptions
 from rotting.policies.rexp3 import Rexp3
 from rotting.policies.sw_ucb import SWUCB
 from rotting.policies.swa import SWA

@@ -7,11 +7,10 @@ import numpy as np
 
 from rotting.kit import (
     BLOCK_WINDOWS,
-    DELAYED_LINES,
+    DELAYED_WINDOWS,
     HULL_WINDOWS,
     POSITIVE,
     BlockLines,
-    Floats,
     Grid,
     HullLines,
     Ints,
@@ -21,30 +20,23 @@ from rotting.kit import (
     PrefixSums,
     Reason,
     Stacks,
-    Tournament,
-    admit,
     bind_all,
     eff_update,
     enlarged,
     largest_index,
-    largest_index_by_tournament,
     log,
     new_block_lines,
     new_grid,
     new_hull_lines,
     new_prefix_sums,
     new_stacks,
-    new_tournament,
     parameter,
-    readmit,
     record_in_blocks,
     record_on_hull,
     release,
-    reopen,
     tightest_delayed,
     tightest_in_blocks,
     tightest_on_hull,
-    update_line,
 )
 
 
@@ -58,8 +50,8 @@ def level_at(p: Params, t: int) -> float:
     return math.sqrt(2.0 * p.alpha * log(t))
 
 
-def choose(p: Params, s: "HullState | DelayedState", t: int, key: int, arms: Ints) -> int:
-    return largest_index_by_tournament(p, s, level_at(p, t), arms)
+def choose(p: Params, s: "HullState | BlockState | DelayedState", t: int, key: int, arms: Ints) -> int:
+    return largest_index(p, s, level_at(p, t), arms)
 
 
 class OwnRAWUCB(Own):
@@ -73,12 +65,11 @@ class HullState(NamedTuple):
 
     hull: Stacks
     lines: HullLines
-    tournament: Tournament
     full: Ints
 
 
 def init_hull(p: Params, n_arms: int, capacity: int) -> HullState:
-    return HullState(new_stacks(n_arms, capacity), new_hull_lines(n_arms), new_tournament(n_arms), np.zeros(1, np.int64))
+    return HullState(new_stacks(n_arms, capacity), new_hull_lines(n_arms), np.zeros(1, np.int64))
 
 
 def hull_index(p: Params, s: HullState, t: int, arms: Ints, i: int) -> Reason:
@@ -86,26 +77,23 @@ def hull_index(p: Params, s: HullState, t: int, arms: Ints, i: int) -> Reason:
 
 
 def update_hull(p: Params, s: HullState, t: int, arm: int, reward: float) -> None:
-    if record_on_hull(s, arm, reward):
-        update_line(s, arm)
+    record_on_hull(s, arm, reward)
 
 
 def forget_hull(p: Params, s: HullState, arm: int) -> None:
     release(s.hull, arm)
-    reopen(s)
 
 
 def enlarge_hull(p: Params, s: HullState, capacity: int) -> HullState:
-    return HullState(enlarged(s.hull, capacity), s.lines, s.tournament, np.zeros(1, np.int64))
+    return HullState(enlarged(s.hull, capacity), s.lines, np.zeros(1, np.int64))
 
 
 OwnRAWUCB.kernel = Kernel(
     init_hull,
+    update=update_hull,
     forget=forget_hull,
     enlarge=enlarge_hull,
-    **bind_all(
-        {"choose": choose, "update": update_hull, "explain": hull_index, "admit": admit, "readmit": readmit}, HULL_WINDOWS
-    ),
+    **bind_all({"choose": choose, "explain": hull_index}, HULL_WINDOWS),
 )
 
 
@@ -130,16 +118,12 @@ def block_index(p: Params, s: BlockState, t: int, arms: Ints, i: int) -> Reason:
     return tightest_in_blocks(p, s, level_at(p, t), i)
 
 
-def choose_by_blocks(p: Params, s: BlockState, t: int, key: int, arms: Ints) -> int:
-    return largest_index(p, s, level_at(p, t), arms)
-
-
 def update_blocks(p: Params, s: BlockState, t: int, arm: int, reward: float) -> None:
     record_in_blocks(s, arm, reward)
 
 
 OwnRAWUCBOfAnyWidth.kernel = Kernel(
-    init_blocks, update=update_blocks, **bind_all({"choose": choose_by_blocks, "explain": block_index}, BLOCK_WINDOWS)
+    init_blocks, update=update_blocks, **bind_all({"choose": choose, "explain": block_index}, BLOCK_WINDOWS)
 )
 
 
@@ -154,14 +138,10 @@ class DelayedState(NamedTuple):
 
     grid: Grid
     line: Ints
-    floor: Floats
-    tournament: Tournament
 
 
 def init_delayed(p: Params, n_arms: int, capacity: int) -> DelayedState:
-    return DelayedState(
-        new_grid(2.0, n_arms, capacity), np.zeros(n_arms, np.int64), np.full(n_arms, -np.inf), new_tournament(n_arms)
-    )
+    return DelayedState(new_grid(2.0, n_arms, capacity), np.zeros(n_arms, np.int64))
 
 
 def delayed_index(p: Params, s: DelayedState, t: int, arms: Ints, i: int) -> Reason:
@@ -170,18 +150,8 @@ def delayed_index(p: Params, s: DelayedState, t: int, arms: Ints, i: int) -> Rea
 
 def update_delayed(p: Params, s: DelayedState, t: int, arm: int, reward: float) -> None:
     eff_update(s, arm, reward)
-    update_line(s, arm)
-
-
-def forget_delayed(p: Params, s: DelayedState, arm: int) -> None:
-    reopen(s)
 
 
 OwnEffRAWUCB.kernel = Kernel(
-    init_delayed,
-    forget=forget_delayed,
-    **bind_all(
-        {"choose": choose, "update": update_delayed, "explain": delayed_index, "admit": admit, "readmit": readmit},
-        DELAYED_LINES,
-    ),
+    init_delayed, update=update_delayed, **bind_all({"choose": choose, "explain": delayed_index}, DELAYED_WINDOWS)
 )

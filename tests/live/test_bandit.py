@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rotting.errors import InvalidValueError
-from rotting.kernels.nested_state import flatten
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
+from rotting.policies.kernels.policy_functions import flatten
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.helpers.games import learners, play
@@ -344,11 +344,11 @@ def test_propensities() -> None:
     assert bandit.rounds == 0
 
 
-def test_a_bandit_shows_its_reward_window_and_its_probe_if_it_has_them() -> None:
+def test_a_bandit_shows_its_reward_window() -> None:
     plain = Bandit(make("uniform"), arms=["a", "b"], compile="never")
     assert repr(plain) == "Bandit(Uniform(), arms=['a', 'b'], rounds=0)"
-    both = Bandit(make("uniform"), arms=["a", "b"], reward_window="30min", probe=0.25, compile="never")
-    assert repr(both) == "Bandit(Uniform(), arms=['a', 'b'], reward_window=1800.0, probe=0.25, rounds=0)"
+    windowed = Bandit(make("uniform"), arms=["a", "b"], reward_window="30min", compile="never")
+    assert repr(windowed) == "Bandit(Uniform(), arms=['a', 'b'], reward_window=1800.0, rounds=0)"
 
 
 def test_eff_raw_ucb_stays_small() -> None:

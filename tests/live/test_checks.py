@@ -11,15 +11,14 @@ import pytest
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import Rule
 from rotting.errors import CheckError, KernelError
-from rotting.kernels.random_numbers import uniform
-from rotting.live import checks, learner_functions
+from rotting.live import checks, learner
 from rotting.live.bandit import Bandit
-from rotting.live.checked_games import ROUNDS, play_game
-from rotting.live.checks import _check_mask, check_policy
-from rotting.parts.noise_scale import NoiseScale
+from rotting.live.checks import ROUNDS, _check_mask, check_policy, play_game
 from rotting.policies import ucb1
 from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.greedy_oracle import GreedyOracle
+from rotting.policies.kernels.random_numbers import uniform
+from rotting.policies.parts.noise_scale import NoiseScale
 from rotting.policies.uniform import Uniform
 from rotting.policy import Kernel, Params, Policy, Reason, defined_policies
 from rotting.problems import two_arms
@@ -454,7 +453,7 @@ def test_a_single_pull_of_an_arm_that_was_just_removed_is_caught(monkeypatch: py
     with pytest.raises(CheckError, match=r"once \(test_checks.py, line .*\) must return one of `arms`, got 0"):
         check_policy(PullsARemovedArm())
     # A bandit trusts these functions; the check does not.
-    monkeypatch.setattr(learner_functions, "is_library_code", lambda function: True)
+    monkeypatch.setattr(learner, "is_library_code", lambda function: True)
     with pytest.raises(CheckError, match="an arm that was removed must never be pulled"):
         check_policy(PullsARemovedArm())
 

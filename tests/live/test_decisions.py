@@ -3,7 +3,6 @@
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,29 +12,20 @@ import pytest
 from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
-from rotting.live.decisions import Ids, Key
 from rotting.live.ledger import Entry
-from rotting.live.saved_state import StateParts
+from rotting.live.values import Key
 from rotting.policy import Policy
 from rotting.registry import make
-from rotting.store.durable import DurableBandit
-from rotting.store.durable import open as open_bandit
+from rotting.server.store.durable import DurableBandit
+from rotting.server.store.durable import open as open_bandit
 from tests.helpers.games import affordable, learners
 from tests.helpers.rewards import reward_at
 
 if TYPE_CHECKING:
-    from rotting.live.decisions import Decision
+    from rotting.live.values import Decision
 
 LEARNERS = learners()
 WEIGHERS = [make("exp3", gamma=0.1), make("exp3-s", gamma=0.1), make("rexp3", horizon=500)]
-
-
-def test_ids_are_distinct_in_all_threads() -> None:
-    ids = Ids()
-    with ThreadPoolExecutor(4) as threads:
-        made = list(threads.map(lambda _: ids.new(), range(1_000)))
-    assert len(set(made)) == 1_000
-    assert all(len(bytes.fromhex(each)) == 16 for each in made)
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
@@ -45,7 +35,7 @@ def test_to_decide_and_reward_at_once_is_to_pull_and_update(policy: Policy) -> N
     rounds = affordable(policy, 60)
 
     def same() -> bool:
-        one, other = (states.to_json(StateParts.of(each._state).learner.state) for each in (simple, full))
+        one, other = (states.to_json(each._state.learner.state) for each in (simple, full))
         return one == other
 
     for k in range(rounds):

@@ -10,24 +10,23 @@ from hypothesis import strategies as st
 from rotting.errors import RottingError
 from rotting.live.bandit import Bandit
 from rotting.live.events import Event
-from rotting.live.locks import Guard
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.helpers.games import learners
 
 if TYPE_CHECKING:
-    from rotting.live.decisions import Decision
+    from rotting.live.values import Decision
 
 LEARNERS = learners()
 STEPS = ["decide", "page", "mask", "pull", "reward", "late", "again", "update", "cancel", "expire", "missing", "old"]
 STEPS += ["add", "retire", "revive", "forget"]
 
 
-def played(policy: Policy, steps: list[str], max_pending: int = 6) -> tuple[Bandit, list[list[Event]]]:
-    """Drive a bandit, and return it with the events of its listener, call by call."""
+def played(policy: Policy, steps: list[str], max_pending: int = 6) -> tuple[Bandit, list[Event]]:
+    """Drive a bandit, and return it with its events."""
     bandit = Bandit(policy, arms=["a", ("b", 1), 3], seed=8, max_pending=max_pending)
-    calls: list[list[Event]] = []
-    bandit = Bandit.holding(Guard(bandit._state, calls.append))
+    events: list[Event] = []
+    bandit._state.events = events
     owed: list[Decision] = []
     for k, step in enumerate(steps):
         retired = list(bandit._state.arms.retired)
@@ -63,7 +62,7 @@ def played(policy: Policy, steps: list[str], max_pending: int = 6) -> tuple[Band
                 bandit.reward(decision.id, (k % 5) / 4)
             if step != "again":
                 owed.remove(decision)
-    return bandit, calls
+    return bandit, events
 
 
 def folded(policy: Policy, events: list[Any], max_pending: int = 6) -> Bandit:
@@ -78,16 +77,15 @@ def folded(policy: Policy, events: list[Any], max_pending: int = 6) -> Bandit:
 @settings(max_examples=8)
 @given(st.lists(st.sampled_from(STEPS), min_size=10, max_size=50))
 def test_the_state_is_the_fold_of_the_events(policy: Policy, steps: list[str]) -> None:
-    bandit, calls = played(policy, steps)
-    events = json.loads(json.dumps([event for call in calls for event in call]))
+    bandit, recorded = played(policy, steps)
+    events = json.loads(json.dumps(recorded))
     assert folded(policy, events).get_state() == bandit.get_state()
 
 
 @pytest.mark.filterwarnings("ignore::rotting.errors.RewardsWarning")
 def test_a_snapshot_and_the_events_after_it_restore_the_state() -> None:
     policy = make("thompson-sampling")
-    uninterrupted, calls = played(policy, STEPS * 4)
-    events = [event for call in calls for event in call]
+    uninterrupted, events = played(policy, STEPS * 4)
     half = folded(policy, events[: len(events) // 2])
     resumed = Bandit.from_state(half.get_state())
     for event in events[len(events) // 2 :]:
@@ -95,32 +93,32 @@ def test_a_snapshot_and_the_events_after_it_restore_the_state() -> None:
     assert resumed.get_state() == uninterrupted.get_state()
 
 
-def test_a_call_notifies_its_listener_once_before_it_returns() -> None:
-    bandit, calls = Bandit(make("ucb1"), arms=["a", "b", "c"], max_pending=2), []  # type: tuple[Bandit, list[list[Event]]]
-    bandit = Bandit.holding(Guard(bandit._state, calls.append))
+def test_a_call_adds_the_events_of_what_it_changes() -> None:
+    bandit, events = Bandit(make("ucb1"), arms=["a", "b", "c"], max_pending=2), []  # type: tuple[Bandit, list[Event]]
+    bandit._state.events = events
     page = bandit.decide(count=2)
-    assert [[each["event"] for each in call] for call in calls] == [["decided", "decided"]]
+    assert [each["event"] for each in events] == ["decided", "decided"]
     with pytest.warns(match="2 decisions have no reward yet"):
         bandit.decide()
-    assert [each["event"] for each in calls[-1]] == ["expired", "decided"]
+    assert [each["event"] for each in events[2:]] == ["expired", "decided"]
     bandit.reward_many([(page[0].id, 1.0), (page[1].id, 1.0), (page[1].id, 1.0)])
-    assert calls[-1] == [{"event": "rewarded", "id": page[1].id, "reward": 1.0}]
-    before = len(calls)
+    assert events[4:] == [{"event": "rewarded", "id": page[1].id, "reward": 1.0}]
+    before = len(events)
     bandit.reward(page[1].id, 1.0)
     bandit.reward("?", 1.0)
     bandit.explain()
     bandit.propensities()
-    assert len(calls) == before  # what changes nothing is no event
+    assert len(events) == before  # what changes nothing is no event
 
 
 def test_a_decision_event_lists_the_allowed_or_the_excluded_arms() -> None:
-    bandit, calls = Bandit(make("ucb1"), arms=range(10)), []  # type: tuple[Bandit, list[list[Event]]]
-    bandit = Bandit.holding(Guard(bandit._state, calls.append))
+    bandit, events = Bandit(make("ucb1"), arms=range(10)), []  # type: tuple[Bandit, list[Event]]
+    bandit._state.events = events
     bandit.decide()
     bandit.decide(arms=[4, 2])
     bandit.decide(arms=range(9))
     bandit.decide(arms=range(10))
-    assert [(call[0]["arms"], call[0]["without"]) for call in calls] == [
+    assert [(event["arms"], event["without"]) for event in events] == [
         (None, None),
         ([2, 4], None),
         (None, [9]),

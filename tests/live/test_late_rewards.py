@@ -14,7 +14,7 @@ from rotting.registry import make
 from tests.helpers.games import in_order, learners
 
 if TYPE_CHECKING:
-    from rotting.live.decisions import Decision
+    from rotting.live.values import Decision
 
 IN_ORDER = in_order(learners())
 VALUES = [0.1, 0.9, 0.0, 0.4]

@@ -5,7 +5,6 @@ import pytest
 
 from rotting.live import policy_state as states
 from rotting.live.learner import Learner
-from rotting.parts.tournament import MANY
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.policy import Policy
 from tests.helpers.games import affordable, learners
@@ -64,21 +63,3 @@ def test_to_ask_for_probabilities_before_a_choice_changes_neither_choices_nor_st
         for each in (queried, untouched):
             each.learn(t, slot, t % 5 / 4, float(found[list(some).index(slot)]))
         assert states.to_json(queried.state) == states.to_json(untouched.state)
-
-
-@pytest.mark.parametrize(
-    ("policy", "n_arms"),
-    [*((policy, 4) for policy in LEARNERS), *((policy, MANY + 2) for policy in LEARNERS if policy.kernel.readmit is not None)],
-    ids=lambda each: each.name if isinstance(each, Policy) else each,
-)
-def test_to_choose_and_explain_at_once_is_to_do_one_after_the_other(policy: Policy, n_arms: int) -> None:
-    """Of few arms, and of so many that they play a tournament, which arms join and leave."""
-    at_once, one_by_one, arms = Learner.new(policy, n_arms), Learner.new(policy, n_arms), np.arange(n_arms)
-    for t in range(1, 101):
-        some = arms if t % 3 else arms[1:]
-        slot, *why = at_once.choose_and_explain(t, 7, some)
-        assert one_by_one.choose(t, 7, some) == slot
-        assert np.array_equal(why, one_by_one.explain(t, some, slot), equal_nan=True)
-        for each in (at_once, one_by_one):
-            each.learn(t, slot, t % 5 / 4)
-    assert states.to_json(at_once.state) == states.to_json(one_by_one.state)

@@ -1,35 +1,29 @@
-"""The parts of a ledger: the last answers."""
-
-from collections import OrderedDict
+"""The parts of a ledger: the rewards of the last closed decisions."""
 
 import pytest
 
-from rotting.live.ledger import ClosedDecisions
+from rotting.live.ledger import Entry, Ledger
 
 
-@pytest.mark.parametrize("most", [1, 2, 255, 256, 257, 600])
+@pytest.mark.parametrize("most", [1, 2, 7])
 def test_only_the_latest_closed_decisions_are_kept(most: int) -> None:
-    closed, model = ClosedDecisions(most), OrderedDict[str, float | None]()
-    for k in range(1_500):
-        key, reward = f"{k:x}", None if k % 7 == 0 else k / 2
-        closed.add(key, reward)
-        model[key] = reward
-        if len(model) > most:
-            model.popitem(last=False)
-        assert len(closed) == len(model)
-        for near in (k, k - most + 1, k - most, k - most - 255, k - most - 256):
-            found = closed.find(f"{near:x}") if near >= 0 else None
-            assert found == ((model[f"{near:x}"],) if near >= 0 and f"{near:x}" in model else None)
-        if k % 100 == 0:
-            assert list(closed) == list(model.items())
-            assert list(ClosedDecisions(most, closed)) == list(closed)
+    ledger = Ledger(most)
+    for k in range(20):
+        entry = Entry(f"{k:x}", 0, k, 1.0)
+        ledger.add(entry)
+        ledger.close(entry, None if k % 7 == 0 else k / 2)
+        kept = range(max(0, k + 1 - most), k + 1)
+        assert list(ledger.closed.items()) == [(f"{j:x}", None if j % 7 == 0 else j / 2) for j in kept]
+        assert list(Ledger(most, ledger.closed.items()).closed) == list(ledger.closed)
 
 
-def test_a_copy_of_closed_decisions_is_independent() -> None:
-    closed = ClosedDecisions(300, ((str(k), 1.0) for k in range(400)))
-    twin, before = closed.copy(), list(closed)
-    closed.add("one", 0.5)
-    twin.add("other", None)
-    assert list(twin) == [*before[1:], ("other", None)]
-    assert list(closed) == [*before[1:], ("one", 0.5)]
-    assert twin.find("one") is closed.find("other") is None
+def test_a_copy_is_independent() -> None:
+    ledger = Ledger(3)
+    first, second = Entry("one", 0, 1, 1.0), Entry("two", 0, 2, 1.0)
+    ledger.add(first)
+    twin = ledger.copy()
+    twin.close(first, 0.5)
+    ledger.add(second)
+    assert (ledger.first(0), twin.first(0)) == (first, None)
+    assert (list(ledger.closed), list(twin.closed)) == ([], ["one"])
+    assert ledger.entries_of(0) == [first, second]

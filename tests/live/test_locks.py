@@ -5,17 +5,15 @@ import os
 import pickle
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
 
-from rotting.errors import RottingError, StoreFailedError
-from rotting.live import locks, saved_state
+from rotting.errors import RottingError
+from rotting.live import locks, policy_state
 from rotting.live.bandit import Bandit
 from rotting.live.learner import Learner
-from rotting.live.locks import Guard
-from rotting.live.pending_decisions import PendingDecisions
+from rotting.live.pending import Chooser
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.helpers.games import learners
@@ -133,36 +131,6 @@ def test_a_child_forked_during_a_change_raises_an_error(monkeypatch: pytest.Monk
     assert bandit.decide().arm == "a"
 
 
-@forking
-@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_a_forked_child_does_not_write_its_parents_record() -> None:
-    bandit, calls = Bandit(make("ucb1"), arms=["a"]), []  # type: tuple[Bandit, list[Any]]
-    bandit = Bandit.holding(Guard(bandit._state, calls.append))
-    why = "the bandit belongs to the process that opened it: open it again in this one"
-    assert in_a_child(bandit.decide) == f"StoreFailedError: {why}"
-    bandit.decide()
-    assert len(calls) == 1
-
-
-def test_a_bandit_whose_record_failed_goes_no_further() -> None:
-    bandit, received = Bandit(make("ucb1"), arms=["a"]), []  # type: tuple[Bandit, list[Any]]
-
-    def full_disk(events: list[Any]) -> None:
-        if received:
-            raise OSError("no space left")
-        received.append(events)
-
-    bandit = Bandit.holding(Guard(bandit._state, full_disk))
-    decision = bandit.decide()
-    with pytest.raises(OSError, match="no space left"):
-        bandit.reward(decision.id, 1.0)
-    calls: list[Callable[[], Any]] = [bandit.decide, bandit.pull, bandit.explain, bandit.get_state]
-    calls.append(partial(bandit.reward, decision.id, 1.0))
-    for call in calls:
-        with pytest.raises(StoreFailedError, match="the bandit is ahead of its record, which could not be written: open it"):
-            call()
-
-
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
 def test_to_warm_up_changes_nothing(policy: Policy) -> None:
     bandit = bandit_in_use(policy)
@@ -187,11 +155,11 @@ def test_decisions_go_on_while_another_thread_asks(slow: str, monkeypatch: pytes
         return waiting
 
     if slow == "get_state":
-        monkeypatch.setattr(saved_state.StateParts, "to_json", wait(saved_state.StateParts.to_json))
+        monkeypatch.setattr(policy_state, "to_json", wait(policy_state.to_json))
     elif slow == "explain":
         monkeypatch.setattr(Learner, "explain", wait(Learner.explain))
     else:
-        monkeypatch.setattr(PendingDecisions, "probabilities", wait(PendingDecisions.probabilities))
+        monkeypatch.setattr(Chooser, "probabilities", wait(Chooser.probabilities))
     results: list[Any] = []
     thread = threading.Thread(target=lambda: results.append(getattr(bandit, slow)()))
     thread.start()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rotting.live.bandit import Bandit
-from rotting.live.missing_zeros import MissingZeros
+from rotting.live.bandit_state import MissingZeros
 from rotting.registry import make
 
 Step = Callable[[Bandit, int], Any]

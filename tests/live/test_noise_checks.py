@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from rotting.errors import CheckError
-from rotting.kernels.random_numbers import normal_quantile, reward_uniform
 from rotting.live import noise_checks
 from rotting.live.noise_checks import check_noise, farthest
+from rotting.policies.kernels.random_numbers import normal_quantile, reward_uniform
 from rotting.problems import Problem
 from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless, Poisson
 from tests.conftest import INTERPRETED

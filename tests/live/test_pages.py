@@ -1,23 +1,21 @@
-"""Pages of many arms: the same decisions as one by one, at a cost that does not grow with the arms."""
+"""Pages are the same decisions as one by one, and previews are what a copy of the bandit decides."""
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rotting.live.admitted_arms import AdmittedArms
+from rotting.errors import InvalidValueError
 from rotting.live.bandit import Bandit
-from rotting.live.decisions import Decision
+from rotting.live.bandit_state import BanditState
 from rotting.live.locks import Guard
-from rotting.live.pages import SortedSlots
+from rotting.live.pending import Chooser
+from rotting.live.values import Decision
 from rotting.policy import Policy
 from rotting.registry import make
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 POLICIES = [make(name) for name in ("raw-ucb", "eff-raw-ucb", "ucb1", "exp3", "uniform", "thompson-sampling")]
 POLICIES += [make("raw-ucb", sigma="estimate"), make("sw-ucb", tau=50), make("swa", horizon=10_000)]
@@ -119,48 +117,83 @@ def test_an_arm_whose_decision_expires_while_a_page_is_decided_is_on_it_once(n_a
 def test_a_page_is_recorded_as_one_by_one(arms: list[int] | None) -> None:
     page, slow = (Bandit(make("raw-ucb"), range(100)) for _ in range(2))
     events: list[list[dict[str, Any]]] = [[], []]
-    page = Bandit.holding(Guard(page._state, events[0].extend))
-    slow = Bandit.holding(Guard(slow._state, events[1].extend))
+    page._state.events = events[0]
+    slow._state.events = events[1]
     page.decide(arms, count=30, without=[0, 6, 80])
     one_by_one(slow, 30, arms, [0, 6, 80])
-    assert [{**each, "id": ""} for each in events[0]] == [{**each, "id": ""} for each in events[1]]
+    same = [[{**each, "id": "", "time": 0.0} for each in made] for made in events]
+    assert same[0] == same[1]
 
 
-def counted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[None]:
-    """Return a list that has an item for each call of a function."""
-    calls: list[None] = []
-    function: Callable[..., Any] = getattr(owner, name)
-
-    def counting(*args: Any, **more: Any) -> Any:
-        calls.append(None)
-        return function(*args, **more)
-
-    monkeypatch.setattr(owner, name, counting)
-    return calls
-
-
-@pytest.mark.parametrize("known", [False, True])
-def test_a_page_does_not_look_at_all_arms_for_each_place(known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    bandit = Bandit(make("raw-ucb"), range(300))
-    if known:
-        bandit.learn([(arm, (arm % 7) / 8) for arm in range(300)])
-        bandit.decide(count=20)  # these wait, and join
-    admitted, subtracted = counted(monkeypatch, AdmittedArms, "admit"), counted(monkeypatch, np, "setdiff1d")
-    bandit = Bandit.holding(Guard(bandit._state, lambda events: None))
-    bandit.decide(count=200)
-    assert len(admitted) <= 3
-    assert len(subtracted) == 1
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.name)
+def test_pages_of_waiting_arms_make_room_for_their_rounds_as_their_events_do(policy: Policy) -> None:
+    """When all arms wait, a page does not call the policy; the events of its decisions are applied one by one, and do."""
+    recorded: list[dict[str, object]] = []
+    state, twin = (BanditState.new(policy, ["a", "b", "c"]) for _ in range(2))
+    state.events = recorded
+    bandit = Bandit.holding(Guard(state))
+    for _ in range(40):
+        bandit.decide(count=2)
+    for event in recorded:
+        twin.apply(event)
+    assert twin.rounds == 80
+    assert Bandit.holding(Guard(twin)).get_state() == bandit.get_state()
 
 
-@given(st.sets(st.integers(0, 40), min_size=1), st.data())
-def test_sorted_slots_are_a_sorted_set(slots: set[int], data: st.DataObject) -> None:
-    found = SortedSlots(np.array(sorted(slots), np.int64))
-    for _ in range(data.draw(st.integers(0, 30))):
-        slot = data.draw(st.integers(0, 40))
-        if slot in slots:
-            slots.remove(slot)
-            found.remove(slot)
-        else:
-            slots.add(slot)
-            found.insert(slot)
-        assert found.array.tolist() == sorted(slots)
+# --- Previews -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::rotting.errors.RewardsWarning")
+@pytest.mark.parametrize("policy", [*POLICIES, make("m-ucb", horizon=1_000)], ids=repr)
+@settings(max_examples=8)
+@given(data=st.data())
+def test_a_preview_is_what_a_copy_decides(policy: Policy, data: st.DataObject) -> None:
+    bandit = played(data, policy, [2, 8, 40])
+    arms = some_arms(np.random.default_rng(data.draw(st.integers(0, 9))), bandit)
+    available = len(bandit.arms if arms is None else arms)
+    count = min(available, bandit._state.ledger.max_pending, data.draw(st.integers(1, 20)))
+    before = bandit.get_state()
+    preview = bandit.preview(arms, count)
+    assert bandit.get_state() == before
+    assert plain(preview) == plain(copy.copy(bandit).decide(arms, count=count))
+    assert plain(preview) == plain(bandit.preview(arms, count)) == plain(bandit.decide(arms, count=count))
+    assert {each.id for each in preview} == {""}
+
+
+def test_a_preview_is_refused_as_a_decision_is() -> None:
+    bandit = Bandit(make("ucb1"), ["a", "b"])
+    with pytest.raises(InvalidValueError, match="count must be at most 2, the number of available arms, got 3"):
+        bandit.preview(count=3)
+    with pytest.raises(InvalidValueError, match="without must leave at least one arm"):
+        bandit.preview(without=["a", "b"])
+
+
+def test_a_preview_settles_each_closed_decision_once() -> None:
+    """A closes without a reward, B with one, and C is open: a preview must not settle C."""
+    now = [1_000.0]
+    state = BanditState.new(make("ucb1"), ["a", "b", "c"], reward_window=10)
+    bandit = Bandit.holding(Guard(state, clock=lambda: now[0]))
+    first, second = bandit.decide(["a"]), bandit.decide(["b"])
+    now[0] += 8.0
+    bandit.decide(["b"])
+    bandit.reward(second, 1.0)
+    now[0] += 5.0
+    preview = bandit.preview(["b"])
+    assert bandit.pending == 3
+    assert plain(preview) == plain((bandit.decide(["b"]),))
+    assert preview[0].reason.pending == 1
+    assert bandit.reward(first, 1.0) == "expired"
+
+
+def test_the_bandit_can_be_used_while_a_preview_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    bandit = Bandit(make("ucb1"), range(3))
+    held, choose = [], Chooser.choose
+
+    def look(*args: Any) -> Any:
+        lock: Any = bandit._guard.lock
+        held.append(lock._is_owned())
+        return choose(*args)
+
+    monkeypatch.setattr(Chooser, "choose", look)
+    bandit.preview(count=2)
+    assert held == [False, False]

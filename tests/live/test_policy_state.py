@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rotting.errors import InvalidValueError
-from rotting.kernels.nested_state import flatten
 from rotting.live import policy_state as states
+from rotting.policies.kernels.policy_functions import flatten
 from rotting.policy import Policy
 from rotting.registry import make
 from tests.helpers.games import learners

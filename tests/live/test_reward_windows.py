@@ -10,13 +10,9 @@ from rotting.live.bandit import Bandit
 from rotting.live.bandit_state import BanditState
 from rotting.live.locks import Guard
 from rotting.live.policy_state import to_json
-from rotting.live.reward_files import rewards_of
 from rotting.policy import Policy
 from rotting.registry import make
-from rotting.store.durable import DurableBandit, open_in
-from rotting.store.verify import verify
 from tests.helpers.clocks import HandClock
-from tests.helpers.memory_store import Medium, MemoryStore
 
 
 def bandit_with(clock: HandClock, policy: Policy | None = None, missing: float | None = 0.0, **options: Any) -> Bandit:
@@ -175,30 +171,3 @@ def test_a_saved_state_keeps_times_and_rewards() -> None:
         assert each.reward(one, 1.0) == "expired"
     assert twin.get_state() == bandit.get_state()
     assert (twin.explain()[one.arm].pulls, twin.explain()[two.arm].pulls) == (0, 1)
-
-
-def opened(medium: Medium, clock: HandClock) -> DurableBandit:
-    bandit = open_in(MemoryStore(medium), "songs", make("raw-ucb"), ["a", "b"], reward_window="1h", missing=0.0)
-    bandit._guard.clock = clock
-    return bandit
-
-
-def test_windows_close_after_a_restart_and_a_replay_agrees() -> None:
-    medium, clock = Medium(), HandClock()
-    bandit = opened(medium, clock)
-    made = [bandit.decide() for _ in range(4)]
-    bandit.reward(made[1], 1.0)
-    bandit.close()
-    clock.now = 3_600.0
-    bandit = opened(medium, clock)
-    assert bandit.pending == 4
-    bandit.decide()
-    assert bandit.pending == 1
-    bandit.close()
-    kinds = [event.payload["event"] for event in MemoryStore(medium, readonly=True).read()]
-    assert kinds == ["decided"] * 4 + ["rewarded", "settled", "decided"]
-    assert verify(MemoryStore(medium, readonly=True), replay=True).problems == ()
-    with pytest.raises(InvalidValueError, match=r"^reward_window and missing must be those of the store, \(3600.0, 0.0\)"):
-        open_in(MemoryStore(medium), "songs", None, None, reward_window="2h", missing=0.0)
-    logged = rewards_of(event.payload for event in MemoryStore(medium, readonly=True).read())
-    assert logged["reward"] == [0.0, 1.0, 0.0, 0.0]

@@ -1,9 +1,8 @@
-"""States as JSON: whatever the ids of the arms are, and of an older version."""
+"""States as JSON, whatever the ids of the arms are."""
 
 import json
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,83 +11,13 @@ from hypothesis import strategies as st
 import rotting
 from rotting.errors import InvalidValueError
 from rotting.live.bandit import Bandit
-from rotting.live.saved_state import _digest
 from rotting.registry import make
-
-
-def as_version_3(state: dict[str, Any], propensities: dict[int, list[float]]) -> dict[str, Any]:
-    """What the version before wrote of the same bandit, if it has no decisions but pulls."""
-    new = {"pending", "max_pending", "decisions", "answers", "orphans", "rewards", "reporting", "digest"}
-    old = {name: value for name, value in state.items() if name not in new}
-    under_way = [entry[1] for entry in state["decisions"]]
-    old["version"] = 3
-    old["arms"] = [
-        {
-            "arm": each["arm"],
-            "slot": each["slot"],
-            "kept": each["retired"],
-            "pulls": each["pulls"],
-            "pending": under_way.count(each["slot"]),
-            "propensities": propensities.get(each["slot"], []),
-        }
-        for each in state["arms"]
-    ]
-    return {**old, "digest": _digest(old)}
-
-
-@pytest.mark.parametrize("name", ["raw-ucb", "exp3", "thompson-sampling"])
-def test_a_state_of_version_3_goes_on(name: str) -> None:
-    bandit = Bandit(make(name), arms=["a", "b", "c"], seed=6)
-    for k in range(30):
-        bandit.update(bandit.pull(), (k % 5) / 4)
-    bandit.remove_arm("c", keep=True)
-    bandit.pull(arms=["a"])
-    bandit.pull(arms=["b"])
-    bandit.pull(arms=["b"])
-    state = bandit.get_state()
-    propensities: dict[int, list[float]] = {}
-    for entry in state["decisions"] if name == "exp3" else []:
-        propensities.setdefault(entry[1], []).append(entry[3])
-    twin = Bandit.from_state(as_version_3(state, propensities))
-    assert twin.pending == 3
-    for each in (bandit, twin):
-        for arm in ("b", "a", "b"):
-            each.update(arm, 0.5)
-        each.add_arm("c", resume=True)
-    assert twin.rounds == bandit.rounds
-    for k in range(20):
-        chosen = bandit.pull()
-        assert twin.pull() == chosen
-        for each in (bandit, twin):
-            each.update(chosen, (k % 3) / 2)
-    assert twin.get_state()["state"] == bandit.get_state()["state"]
-
-
-def test_early_rewards_of_version_4_are_learned_in_the_order_of_their_decisions() -> None:
-    """In version 4, a reward could wait for those of older decisions; its decision may have expired."""
-    bandit, twin = (Bandit(make("raw-ucb"), arms=["a", "b"], seed=3) for _ in range(2))
-    one, two, three, four = (bandit.decide(arms=["a"]) for _ in range(4))
-    for _ in range(4):
-        twin.decide(arms=["a"])
-    saved = bandit.get_state()
-    decisions = [[*each, None, 0, False] for each in saved["decisions"]]
-    decisions[1][4:], decisions[2][4:] = [0.5, 4, False], [0.25, 4, True]
-    arms = [{**each, "pulls": 2 if each["arm"] == "a" else 0} for each in saved["arms"]]
-    old = {**saved, "version": 4, "decisions": decisions, "arms": arms, "rewards": [0.75, 2]}
-    restored = Bandit.from_state({**old, "digest": _digest(old)})
-    ids = list(twin._state.ledger.entries)
-    twin.reward(str(ids[1]), 0.5)
-    twin.expire(str(ids[2]), missing=0.25)
-    assert restored.get_state()["state"] == twin.get_state()["state"]
-    assert repr(restored.explain()) == repr(twin.explain())  # which shows NaN, too
-    assert (restored.pending, restored.rounds) == (2, 4)
-    assert [restored.reward(each.id, 0.5) for each in (two, three, one, four)] == ["duplicate", "expired", "applied", "applied"]
 
 
 def test_other_versions_are_refused() -> None:
     state = Bandit(make("ucb1"), arms=["a"]).get_state()
-    for version in (1, 2, 6, None, "4"):
-        with pytest.raises(ValueError, match=f"^state version must be 3, 4 or 5, those that can be read, got {version!r}$"):
+    for version in (1, 5, 7, None, "6"):
+        with pytest.raises(ValueError, match=f"^state version must be 6, the one of this version of rotting, got {version!r}$"):
             Bandit.from_state({**state, "version": version})
 
 

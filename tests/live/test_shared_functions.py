@@ -1,18 +1,15 @@
 """Bandits of one kind of policy share its functions, and no others do."""
 
-import os
-import signal
 import threading
 from typing import Any
 
 import numpy as np
-import pytest
 
 import rotting
-from rotting.engines.tiers import CompileMode
-from rotting.kernels.nested_state import new_state
 from rotting.live.shared_functions import shared
+from rotting.policies.kernels.policy_functions import new_state
 from rotting.policy import Kernel, Policy
+from rotting.simulation.engines.tiers import CompileMode
 
 
 def make_object(policy: Policy, mode: CompileMode) -> object:
@@ -52,18 +49,17 @@ def test_code_from_outside_the_library_is_not_shared() -> None:
     assert found(rotting.UCB1()) is found(rotting.UCB1())
 
 
-def test_threads_make_functions_once() -> None:
+def test_threads_share_functions() -> None:
+    """Even if several of them make some at once."""
     barrier = threading.Barrier(4)
-    made: list[Policy] = []
     results: list[object] = []
 
     def make(policy: Policy, mode: CompileMode) -> object:
-        made.append(policy)
+        barrier.wait()
         return object()
 
     def run() -> None:
         policy = rotting.UCB1()
-        barrier.wait()
         results.append(shared(policy, new_state(policy, 2, 8), "now", make))
 
     threads = [threading.Thread(target=run) for _ in range(4)]
@@ -71,30 +67,4 @@ def test_threads_make_functions_once() -> None:
         each.start()
     for each in threads:
         each.join()
-    assert len(made) == len(set(results)) == 1
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_a_forked_process_waits_for_no_thread_of_its_parent() -> None:
-    """Another thread makes functions, with the lock held, while this one forks."""
-    making, forked = threading.Event(), threading.Event()
-
-    def make(policy: Policy, mode: CompileMode) -> object:
-        making.set()
-        forked.wait(20)
-        return object()
-
-    policy = rotting.UCB1()
-    thread = threading.Thread(target=shared, args=(policy, new_state(policy, 2, 8), "now", make))
-    thread.start()
-    making.wait(20)
-    child = os.fork()
-    if child == 0:
-        signal.alarm(10)  # ends the child if it waits for the lock
-        shared(policy, new_state(policy, 2, 8), "now", lambda policy, mode: object())
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    forked.set()
-    thread.join()
-    assert os.waitstatus_to_exitcode(status) == 0
+    assert len(set(results)) == 1

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.compile import compiled
-from rotting.kernels.random_numbers import subkey, uniform
 from rotting.live import policy_state as states
-from rotting.parts.doubling import doubling
 from rotting.policies.ad_switch import AdSwitch, bad_arm_changed, is_open
+from rotting.policies.kernels.random_numbers import subkey, uniform
+from rotting.policies.parts.doubling import doubling
+from rotting.simulation.engines.compile import compiled
 from tests.helpers.games import KEY, compiled_kernels, reference
 from tests.reference import detectors
 

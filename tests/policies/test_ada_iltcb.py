@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from rotting.common.arrays import Floats
-from rotting.kernels.elementary import log
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
-from rotting.parts.doubling import doubling
 from rotting.policies.ada_iltcb import AdaILTCB, add_probabilities
+from rotting.policies.kernels.elementary import log
+from rotting.policies.parts.doubling import doubling
 from tests.conftest import INTERPRETED
 from tests.helpers.games import (
     KEY,

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rotting.engines.compile import compiled
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.policies.d_ucb import DUCB
 from rotting.policy import Policy
+from rotting.simulation.engines.compile import compiled
 from tests.conftest import INTERPRETED
 from tests.helpers.games import KEY, play, tables
 from tests.helpers.variants import HORIZON

@@ -5,6 +5,7 @@
 
 import json
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ import pytest
 
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
-from rotting.parts.doubling import doubling
 from rotting.policies.exp3 import Exp3
 from rotting.policies.exp3_s import Exp3S
+from rotting.policies.parts.doubling import doubling
 from rotting.policies.rexp3 import Rexp3
 from rotting.policies.sw_ucb import SWUCB
 from rotting.policies.swa import SWA
 from rotting.policy import Policy
+from rotting.registry import make
 from tests.helpers.games import examples, learners
 
 FLAGS = ("sees_means", "first_pulls", "needs_horizon", "needs_changes", "randomised", "rested", "restless")
@@ -76,6 +78,29 @@ def test_an_index_is_a_mean_and_a_width(policy: Policy) -> None:
         if math.isfinite(each.index) and math.isfinite(each.width):
             assert each.index == pytest.approx(each.mean + each.width, rel=1e-12)
             assert each.width >= 0.0
+
+
+@pytest.mark.parametrize("policy", examples(), ids=lambda policy: policy.name)
+def test_sigma_is_1_unless_rewards_have_a_declared_range(policy: Policy) -> None:
+    """One rule for all policies; `noise_scale.py` states it."""
+    defaults = {each.name: each.default for each in policy.parameters()}
+    if "B" in defaults:
+        assert (defaults["sigma"], defaults["B"]) == ("range", 1.0)
+    elif "sigma" in defaults:
+        assert defaults["sigma"] == 1.0
+    if "low" in defaults:
+        assert (defaults["low"], defaults["high"]) == (0.0, 1.0)
+        assert "sigma" not in defaults or defaults["kind"] != "gaussian"
+
+
+def test_a_policy_knows_whether_it_was_told_the_scale_of_the_noise() -> None:
+    assumed = {policy: policy.assumed_sigma for policy in (make("ucb1"), make("kl-ucb", kind="gaussian"), make("sw-ucb"))}
+    assert list(assumed.values()) == [1.0, 1.0, 0.5]
+    told = [make("ucb1", sigma=1.0), make("sw-ucb", B=1.0), make("sw-ucb", sigma="range"), make("raw-ucb", sigma="estimate")]
+    without = [make("kl-ucb"), make("exp3"), make("swa"), make("uniform"), pickle.loads(pickle.dumps(make("ucb1")))]
+    assert {policy.assumed_sigma for policy in (*told, *without)} == {None}
+    assert make("swa", horizon=9).assumed_sigma == 1.0
+    assert make("ucb1") == make("ucb1", sigma=1.0)
 
 
 def test_a_horizon_of_one_round_is_a_horizon() -> None:

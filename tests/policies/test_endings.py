@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rotting.parts.divergences import kl_bernoulli_upper
-from rotting.parts.posteriors import probabilities_of_largest
-from rotting.parts.reward_scale import GAUSSIAN
+from rotting.policies.parts.divergences import kl_bernoulli_upper
+from rotting.policies.parts.posteriors import probabilities_of_largest
+from rotting.policies.parts.reward_scale import GAUSSIAN
 from rotting.problems import Problem
-from rotting.problems.noise_draws import log_gamma_variate
+from rotting.problems.noise import log_gamma_variate
 from rotting.registry import make
 from rotting.simulation.simulate import simulate
 
@@ -23,7 +23,7 @@ SCRIPT = textwrap.dedent("""
     import sys
     import numpy as np
     from tests.helpers.games import KEY, compiled_kernels
-    from rotting.kernels.nested_state import flatten
+    from rotting.policies.kernels.policy_functions import flatten
     from rotting.live import policy_state as states
     from rotting.registry import make
 

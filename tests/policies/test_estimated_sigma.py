@@ -12,13 +12,13 @@ import pytest
 
 from rotting import theory
 from rotting.common.rules import LARGEST
-from rotting.kernels.nested_state import flatten
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
-from rotting.parts import noise_scale
-from rotting.parts.doubling import doubling
 from rotting.policies.d_ucb import DUCB
 from rotting.policies.glr_ucb import GLRUCB
+from rotting.policies.kernels.policy_functions import flatten
+from rotting.policies.parts import noise_scale
+from rotting.policies.parts.doubling import doubling
 from rotting.policies.sw_ucb import SWUCB
 from rotting.policy import Policy
 from rotting.problems import two_arms

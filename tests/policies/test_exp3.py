@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from rotting.kernels.random_numbers import uniform
 from rotting.live.bandit import Bandit
 from rotting.policies.exp3 import Exp3
+from rotting.policies.kernels.random_numbers import uniform
 from tests.reference import exponential_weights
 
 Naive = exponential_weights.Exp3  # what the common tests compare the policy with

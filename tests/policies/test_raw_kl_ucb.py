@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotting.kernels.binding import bind
 from rotting.live import policy_state as states
-from rotting.parts import hull_windows
 from rotting.policies import raw_kl_ucb
+from rotting.policies.kernels.binding import bind
+from rotting.policies.parts import hull
 from rotting.policies.raw_kl_ucb import RAWKLUCB
 from tests.conftest import INTERPRETED
 from tests.helpers.games import Player, play, play_naive
@@ -37,9 +37,9 @@ def test_of_windows_with_equal_bounds_the_shortest_explains_the_index() -> None:
 SEARCH: Any = bind(
     raw_kl_ucb.search,
     {
-        hull_windows.bound: raw_kl_ucb.bound,
-        hull_windows.line_bound: raw_kl_ucb.line_bound,
-        hull_windows.square: raw_kl_ucb.square,
+        hull.bound: raw_kl_ucb.bound,
+        hull.line_bound: raw_kl_ucb.line_bound,
+        hull.square: raw_kl_ucb.square,
     },
 )
 POLICIES = st.one_of(
@@ -101,7 +101,7 @@ def test_whatever_the_threshold_the_search_keeps_its_promise(kind: Literal["bern
                 found = SEARCH(p, s, raw_kl_ucb.level_at(p, t), 0, float(threshold))
                 assert found == best if best <= threshold else found > threshold, (n, t)
                 assert found == raw_kl_ucb.line_bound(p, s, raw_kl_ucb.level_at(p, t), 0)
-    assert (player.state.hull.size[0] > hull_windows._MANY_VERTICES) == (name in {"falling", "quiet"})
+    assert (player.state.hull.size[0] > hull._MANY_VERTICES) == (name in {"falling", "quiet"})
 
 
 @pytest.mark.parametrize("kind", ["bernoulli", "gaussian"])

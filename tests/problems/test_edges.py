@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from rotting.kernels.binding import bind
-from rotting.kernels.random_numbers import reward_uniform, unit
+from rotting.policies.kernels.binding import bind
+from rotting.policies.kernels.random_numbers import reward_uniform, unit
 from rotting.problems import Problem, Product, Sum
 from rotting.problems.mean_table import Rise, first_rise
-from rotting.problems.noise import Bernoulli, Beta, Binomial, Noise
-from rotting.problems.noise_draws import log_gamma_variate
+from rotting.problems.noise import Bernoulli, Beta, Binomial, Noise, log_gamma_variate
 from rotting.problems.oracle import OPTIMAL, optimal_rewards
 
 LARGEST = unit(0xFFFFFFFF, 0xFFFFFFFF)

@@ -9,6 +9,7 @@ import pytest
 
 import rotting
 from rotting.common.arrays import Floats
+from rotting.paper.theory import HardFamily
 from rotting.problems import (
     DirichletDecay,
     FallingGaussianProcess,
@@ -20,7 +21,6 @@ from rotting.problems import (
 from rotting.problems.families import TableFamily, family_key, generator
 from rotting.problems.mean_table import lookup
 from rotting.problems.noise import Bernoulli, ByArm, Gaussian
-from rotting.theory import HardFamily
 from tests.reference.variates import falling_gaussian_process
 
 FALLING: list[TableFamily] = [

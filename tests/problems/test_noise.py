@@ -18,9 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rotting.common.arrays import Floats
-from rotting.engines.compile import compiled
-from rotting.kernels.binding import bind, slot
-from rotting.kernels.random_numbers import derive_key, normal_quantile, reward_uniform, unit
+from rotting.policies.kernels.binding import bind, slot
+from rotting.policies.kernels.random_numbers import derive_key, normal_quantile, reward_uniform, unit
 from rotting.policies.ucb1 import UCB1
 from rotting.problems import stationary
 from rotting.problems.noise import (
@@ -37,11 +36,12 @@ from rotting.problems.noise import (
     Poisson,
     Resampled,
     Student,
+    _binomial_inverse,
     from_json,
     known_kinds,
 )
-from rotting.problems.noise_draws import _binomial_inverse
-from rotting.simulation.play import play
+from rotting.simulation.engines.compile import compiled
+from rotting.simulation.trajectory import play
 from tests.conftest import INTERPRETED
 
 ALARM = 1e-7

@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from rotting.problems.variates import gammas, normals, uniforms
+from rotting.problems.families import gammas, normals, uniforms
 from tests.reference import variates as reference
 
 SHAPES = [1e-3, 0.01, 0.5, 0.999, 1.0, 3.0, 1e6]

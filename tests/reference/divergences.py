@@ -2,7 +2,7 @@
 
 import math
 
-from rotting.kernels.elementary import log
+from rotting.policies.kernels.elementary import log
 
 
 def kl_bernoulli(x: float, y: float) -> float:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from rotting.kernels.elementary import exp, log, power
+from rotting.policies.kernels.elementary import exp, log, power
 from tests.reference.policy import Bounded, Draws
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from rotting.kernels.elementary import log, power
+from rotting.policies.kernels.elementary import log, power
 from tests.reference.noise import Sigma, sigma_of
 from tests.reference.policy import Policy, argmax, mean
 

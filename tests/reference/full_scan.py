@@ -9,19 +9,21 @@ import math
 from typing import Any, NamedTuple
 
 from rotting.common.arrays import Ints
-from rotting.kernels.binding import bind, bind_all, slot
-from rotting.parts.block_windows import BLOCK_WINDOWS, tightest_in_blocks
-from rotting.parts.confidence import window_width
-from rotting.parts.divergences import upper
-from rotting.parts.hull_windows import HullLines
-from rotting.parts.lazy_choice import largest_index
-from rotting.parts.noise_scale import NoiseScale
-from rotting.parts.prefix_blocks import PrefixSums, new_prefix_sums, record
-from rotting.parts.prefix_sums import window_mean
-from rotting.parts.stack_pool import FIRST, Stacks
-from rotting.parts.tournament import Tournament
 from rotting.policies import raw_kl_ucb, raw_ucb, raw_ucb_pp
 from rotting.policies.fewa import State as FilterState
+from rotting.policies.kernels.binding import bind, bind_all, slot
+from rotting.policies.parts.divergences import upper
+from rotting.policies.parts.hull import FIRST, HullLines, Stacks
+from rotting.policies.parts.indices import largest_index, window_width
+from rotting.policies.parts.noise_scale import NoiseScale
+from rotting.policies.parts.prefix_sums import (
+    BLOCK_WINDOWS,
+    PrefixSums,
+    new_prefix_sums,
+    record,
+    tightest_in_blocks,
+    window_mean,
+)
 from rotting.policies.raw_kl_ucb import RAWKLUCB, Tangents
 from rotting.policies.raw_kl_ucb import level_at as kl_level_at
 from rotting.policies.raw_ucb import RAWUCB, level_at
@@ -38,7 +40,6 @@ class RAWUCBState(NamedTuple):
 
     hull: Stacks
     lines: HullLines
-    tournament: Tournament
     noise: NoiseScale
     full: Ints
     history: PrefixSums

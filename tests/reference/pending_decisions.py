@@ -1,14 +1,22 @@
-"""The rule for decisions under way, arm by arm and word by word: what `rotting.live.pending_rule` is compared with."""
+"""The rule for decisions under way, arm by arm and word by word: what `rotting.live.pending` is compared with."""
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.live.learner import Learner
-from rotting.live.pending_decisions import Choice
 from rotting.policy import Reason
+
+
+class Choice(NamedTuple):
+    """What is chosen."""
+
+    slot: int
+    waiting_index: float | None  # the index with which a waiting arm won
+    offered: Ints | None  # the arms that the policy chose from; None if it did not choose
 
 
 class SlowRule:

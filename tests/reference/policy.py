@@ -2,7 +2,7 @@
 
 The modules of this folder hold the publications' definitions; everything fast is compared with them.
 
-Written from the papers' text, independently of ``rotting.policies`` and ``rotting.parts``. Shared rules:
+Written from the papers' text, independently of ``rotting.policies`` and ``rotting.policies.parts``. Shared rules:
 
 - ``choose(t, arms)``: ``t`` = 1, 2, ... is the round about to be played, ``arms`` the available arms in
   increasing order (all of them by default). ``update(t, arm, reward)`` follows, with the same ``t``.

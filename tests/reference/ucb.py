@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from rotting.kernels.elementary import log
+from rotting.policies.kernels.elementary import log
 from tests.reference.divergences import exploration, upper
 from tests.reference.noise import Sigma, sigma_of
 from tests.reference.policy import Bounded, Draws, Policy, argmax, mean

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from rotting.kernels.elementary import exp, log
+from rotting.policies.kernels.elementary import exp, log
 
 GRID = 65
 JITTER = 1e-6

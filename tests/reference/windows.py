@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from rotting.kernels.elementary import log, log1p
+from rotting.policies.kernels.elementary import log, log1p
 from tests.reference.divergences import upper
 from tests.reference.noise import Sigma, sigma_of
 from tests.reference.policy import Policy, argmax, mean, to_unit

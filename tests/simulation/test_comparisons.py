@@ -9,7 +9,7 @@ import pytest
 
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval, NoInterval, resamples
-from rotting.report.claims import Claim, Verdict
+from rotting.paper.report.claims import Claim, Verdict
 from rotting.simulation.comparisons import (
     geometric_mean,
     growth,

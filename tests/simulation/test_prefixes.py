@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import rotting
 from rotting import problems
+from rotting.paper.theory import HardFamily
 from rotting.policy import Policy
 from rotting.problems import (
     Abrupt,
@@ -44,7 +45,6 @@ from rotting.problems import (
     two_arms,
 )
 from rotting.problems.noise import Gaussian, Noiseless
-from rotting.theory import HardFamily
 from tests.conftest import EXAMPLES, FEW
 from tests.helpers.games import some
 

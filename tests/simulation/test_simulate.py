@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
@@ -16,18 +17,19 @@ import numpy as np
 import pytest
 
 from rotting import problems
-from rotting.engines.chunk_store import ChunkStore
-from rotting.engines.game import _POLL, CANCEL, DONE, link
-from rotting.engines.task import cut
-from rotting.kernels.random_numbers import derive_key
+from rotting.common import progress
+from rotting.errors import SigmaWarning
+from rotting.policies.kernels.random_numbers import derive_key
 from rotting.policies.ucb1 import UCB1
 from rotting.policies.uniform import Uniform
 from rotting.policy import Policy
 from rotting.problems import Problem, Rested, Restless
-from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noiseless, Poisson
+from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless, Poisson
 from rotting.problems.oracle import GREEDY_TWO_CLOCKS, OPTIMAL, greedy_rewards
 from rotting.registry import make
-from rotting.simulation.plan import Simulation, plan
+from rotting.simulation.engines.chunk_store import ChunkStore
+from rotting.simulation.engines.game import _POLL, CANCEL, DONE, link
+from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate, simulate_all
 from tests.conftest import INTERPRETED, STRESS
@@ -60,12 +62,15 @@ def test_a_result_depends_on_no_other_policy_and_no_other_run(two_arms: Problem)
     assert np.array_equal(together.regret[-1, :-1], alone.regret[0])
 
 
-def test_the_bar_counts_the_rounds_of_every_policy_run_and_game(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bar_counts_the_rounds_of_every_policy_run_and_game(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """3 policies for 2 runs of 10 rounds, and 1 policy for 5 runs of 7: 60 and 35 rounds."""
     first = Simulation(tuple(FOUR[:3]), problems.two_arms(L=1.0, horizon=10), runs=2)
     second = Simulation(FOUR[0], problems.two_arms(L=1.0, horizon=7), runs=5)
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     simulate_all([first, second], progress=True)
-    assert "] 100 %  95/95  " in capsys.readouterr().err.splitlines()[-1]
+    assert "| 95/95 [" in capsys.readouterr().err.splitlines()[-1]
 
 
 def replay(policy: Policy, problem: Problem, horizon: int, run: int, seed: int) -> tuple[list[float], list[int]]:
@@ -214,7 +219,7 @@ def test_a_long_game_starts_in_little_memory_and_ctrl_c_ends_it(build: str) -> N
     """Of 10**9 rounds, which take minutes: nothing grows with them before the game, and the next simulation is right."""
     script = textwrap.dedent(f"""
         import os, resource, signal, sys, threading, rotting
-        from rotting.engines import threads
+        from rotting.simulation.engines import threads
         from rotting.problems import Abrupt, Problem
 
         def peak():
@@ -277,21 +282,50 @@ def test_games_and_simulate_have_the_same_defaults() -> None:
     assert simulate(UCB1(), PROBLEM, runs=1).seed == 0
 
 
+@pytest.mark.parametrize(
+    ("policy", "noise", "warns"),
+    [
+        (UCB1(), Gaussian(0.4), True),
+        (UCB1(), Gaussian(2.5), True),
+        (UCB1(), Gaussian(0.5), False),
+        (UCB1(sigma=1.0), Gaussian(0.4), False),
+        (UCB1(sigma="estimate"), Gaussian(0.4), False),
+        (UCB1(), Noiseless(), False),
+        (UCB1(), Poisson(), False),
+    ],
+)
+def test_a_sigma_that_was_left_at_its_default_far_from_the_noise_gets_a_warning(
+    policy: Policy, noise: Noise, warns: bool
+) -> None:
+    problem = Problem.rested([0.5, 0.4], noise, 10)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        simulate([policy, policy, Uniform()], problem, runs=1)
+    scale = noise.subgaussian_scale
+    told = (
+        f"the noise has sigma = {scale}, which was not given to UCB1(sigma=1.0): pass sigma={scale}, or the one that you mean"
+    )
+    assert [(each.category, str(each.message), each.filename) for each in caught] == [(SigmaWarning, told, __file__)] * warns
+
+
 def last_line(capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().err.splitlines()[-1]
 
 
-def test_the_last_line_says_nothing_of_compiling(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_last_line_says_nothing_of_compiling(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     simulate([UCB1(), Uniform()], PROBLEM, runs=2, progress=True)
     line = last_line(capsys)
-    assert "] 100 %  48/48  " in line
+    assert "| 48/48 [" in line
     assert "compiling" not in line
 
 
-def test_games_that_were_kept_count_as_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_games_that_were_kept_count_as_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     for _ in range(2):
         simulate(UCB1(), PROBLEM, runs=3, progress=True, keep=tmp_path)
-        assert "] 100 %  36/36  " in last_line(capsys)
+        assert "| 36/36 [" in last_line(capsys)
 
 
 def workers() -> list[threading.Thread]:
@@ -351,15 +385,3 @@ def test_games_that_this_process_played_for_an_earlier_simulation_keep_their_tim
     assert second.us_per_round.tolist() == pytest.approx(first.us_per_round.tolist())
     other = simulate_all([simulation], keep=ChunkStore(tmp_path))[0]
     assert np.isnan(other.us_per_round).all()
-
-
-def test_a_store_of_the_caller_still_claims_games_after_a_simulation(tmp_path: Path) -> None:
-    store, problem = ChunkStore(tmp_path), problems.two_arms(horizon=40)
-    simulate_all([Simulation(UCB1(), problem, runs=2)], keep=store)
-    assert list(tmp_path.rglob("*.claim")) == []
-    (game,), _ = plan(Simulation(Uniform(), problem, runs=2)).games()
-    task = next(iter(cut(game, 2)))
-    assert list(store.missing([task], lambda *_: None)) == [task]
-    assert len(list(tmp_path.rglob("*.claim"))) == 1
-    store.close()
-    assert list(tmp_path.rglob("*.claim")) == []

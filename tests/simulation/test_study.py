@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ import numpy as np
 import pytest
 
 import rotting
+from rotting.common.display.tables import FormattedTable
 from rotting.common.statistics import mean_interval, what_runs_can_miss
-from rotting.display.tables import FormattedTable
 from rotting.problems.oracle import GREEDY_RISING, GREEDY_TWO_CLOCKS
 from rotting.simulation.comparisons import mean_ratio
 from rotting.simulation.study import Study
@@ -29,6 +30,12 @@ def curves(picture: Any) -> dict[str, Any]:
 
 def colours(picture: Any) -> Any:
     return picture.axes[0].get_images()[0].get_array()
+
+
+@pytest.fixture(autouse=True)
+def _no_picture_stays() -> Iterator[None]:
+    yield
+    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +72,6 @@ def test_references_that_differ_in_their_reasons_only_are_one(study: Study) -> N
         assert "reference" not in [column.head for column in table.columns]
         assert not any("cannot be compared" in note for note in table.notes)
     assert len(curves(one.plot())) == 4
-    plt.close("all")
 
 
 def test_tables_name_the_problems_the_horizon_the_runs_and_the_seed(study: Study) -> None:
@@ -99,7 +105,6 @@ def test_a_plot_has_ticks_at_the_values_and_the_width_of_the_style(tmp_path: Pat
     with rotting.display.style("column"):
         study.plot(path=tmp_path / "column.png")
     assert plt.imread(tmp_path / "column.png").shape[1] == 650
-    plt.close("all")
 
 
 def test_tables_say_what_regret_is_measured_against(study: Study, mixed: Study) -> None:
@@ -136,9 +141,8 @@ def test_no_curve_joins_regrets_against_different_references(study: Study, mixed
         assert drawn[f"{label}, against optimal"].get_ydata().tolist() == pytest.approx(means[:2])
         assert drawn[f"{label}, against greedy"].get_ydata().tolist() == pytest.approx(means[2:])
     assert len(drawn) == 2 * 4
-    for picture, words in ((study.plot(), "Regret against the optimal policy."), (mixed.plot(), "some arms rise")):
-        assert words in " ".join(" ".join(each.get_text() for each in picture.texts).split())
-    plt.close("all")
+    assert "Regret against the optimal policy." in words(study.plot())
+    assert "some arms rise" in words(mixed.plot())
 
 
 def test_a_heat_map_hatches_what_is_not_measured_against_the_optimal_policy(study: Study, mixed: Study) -> None:
@@ -155,7 +159,6 @@ def test_a_heat_map_hatches_what_is_not_measured_against_the_optimal_policy(stud
     results = [replace(each, reference=GREEDY_RISING) if each.horizon == 60 else each for each in lengths.results]
     with pytest.raises(ValueError, match="regrets must be against one reference, so that a heat map can take their mean, got"):
         Study(lengths.parameters, results).heat_map("L", "ucb1.sigma")
-    plt.close("all")
 
 
 def test_a_data_frame_has_the_reference_of_every_regret(study: Study, mixed: Study) -> None:
@@ -168,13 +171,11 @@ def test_a_data_frame_has_the_reference_of_every_regret(study: Study, mixed: Stu
 def test_plots_and_tables_say_what_the_intervals_rest_on(study: Study) -> None:
     for table in (study.table(), study.best(), study.best_overall()):
         assert what_runs_can_miss(RUNS) in table.notes
-    assert what_runs_can_miss(RUNS) in " ".join(" ".join(each.get_text() for each in study.plot().texts).split())
+    assert what_runs_can_miss(RUNS) in words(study.plot())
     one = Study(study.parameters, [each.select(runs=slice(1)) for each in study.results])
     assert "* No 95 % interval: there is only one run." in str(one.table())
-    caption = " ".join(" ".join(each.get_text() for each in one.plot().texts).split())
-    assert f"A run of {HORIZON} rounds." in caption
-    assert "interval" not in caption
-    plt.close("all")
+    assert f"A run of {HORIZON} rounds." in words(one.plot())
+    assert "interval" not in words(one.plot())
 
 
 def test_parameters_that_vary_are_known(study: Study) -> None:
@@ -262,7 +263,6 @@ def test_a_plot_has_a_curve_for_each_policy_or_each_problem(study: Study, tmp_pa
     assert list(drawn) == [f"RAW-UCB, L={L:g}" for L in SIZES]
     assert list(drawn["RAW-UCB, L=1"].get_xdata()) == ALPHAS
     assert (tmp_path / "alpha.png").stat().st_size > 10_000
-    plt.close("all")
 
 
 def test_a_heat_map_shows_regret_over_the_best_of_each_problem(study: Study, tmp_path: Path) -> None:
@@ -273,7 +273,6 @@ def test_a_heat_map_shows_regret_over_the_best_of_each_problem(study: Study, tmp
     framed = [(each.get_x() + 0.5, each.get_y() + 0.5) for each in patches]
     assert framed == list(enumerate(means.argmin(axis=0)))
     np.testing.assert_allclose(colours(study.heat_map(x="raw-ucb.alpha", y="L")), (means / means.min(axis=0)).T)
-    plt.close("all")
 
 
 def test_a_heat_map_of_two_parameters_of_the_problems_is_of_one_policy() -> None:
@@ -284,14 +283,12 @@ def test_a_heat_map_of_two_parameters_of_the_problems_is_of_one_policy() -> None
     with pytest.raises(ValueError, match="policy must be one of ucb1, eff-raw-ucb, got None"):
         both.heat_map()
     assert list(curves(both.plot("horizon"))) == [f"{policy}, L={L}" for L in ("0.5", "1") for policy in both.results[0].labels]
-    plt.close("all")
 
 
 def test_a_heat_map_of_the_problems_over_several_policies_of_a_kind_has_the_name_of_the_kind() -> None:
     problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 1.0], horizon=[30, 60])
     study = rotting.sweep(rotting.grid(rotting.UCB1, sigma=[0.5, 1.0]), problems, runs=3)
     assert study.heat_map("L", "horizon", policy="ucb1").texts[0].get_text() == "UCB1: mean regret"
-    plt.close("all")
 
 
 def test_a_heat_map_has_words_after_numbers() -> None:
@@ -299,14 +296,12 @@ def test_a_heat_map_has_words_after_numbers() -> None:
     problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 1.0], horizon=30)
     ax = rotting.sweep(policies, problems, runs=3).heat_map().axes[0]
     assert [each.get_text() for each in ax.get_yticklabels()] == ["1", "2", "estimate"]
-    plt.close("all")
 
 
 def test_numbers_in_a_heat_map_have_as_many_digits_as_each_other(study: Study) -> None:
     written = [each.get_text() for each in study.heat_map().axes[0].texts]
     assert written.count("1.00") == len(SIZES)
     assert all(len(each.replace(".", "").lstrip("0")) == 3 for each in written)
-    plt.close("all")
 
 
 def test_labels_are_short_and_no_two_curves_are_one() -> None:
@@ -325,16 +320,12 @@ def test_labels_are_short_and_no_two_curves_are_one() -> None:
     assert [each.get_text() for each in heat.get_yticklabels()] == list(texts)
     rows = [line.split()[:2] for line in str(study.table()).splitlines() if line.startswith("1 ")]
     assert rows == [["1", text] for text in texts for _ in range(4)]
-    plt.close("all")
 
 
 def test_a_plot_says_how_long_the_games_are(study: Study) -> None:
     lengths = rotting.grid(rotting.problems.two_arms, horizon=[30, 60])
-    pictures = [study.plot(), rotting.sweep(rotting.UCB1(), lengths, runs=3).plot()]
-    captions = [" ".join(each.get_text() for each in picture.texts) for picture in pictures]
-    assert f"runs of {HORIZON} rounds" in captions[0]
-    assert "runs of 30 to 60 rounds" in captions[1]
-    plt.close("all")
+    assert f"runs of {HORIZON} rounds" in words(study.plot())
+    assert "runs of 30 to 60 rounds" in words(rotting.sweep(rotting.UCB1(), lengths, runs=3).plot())
 
 
 @pytest.mark.parametrize(
@@ -345,7 +336,6 @@ def test_pictures_of_one_problem_say_how_many_runs_they_show(runs: int, of_a_plo
     study = rotting.sweep(policies, rotting.problems.two_arms(horizon=30), runs=runs)
     assert f"{of_a_plot} 30 rounds" in words(study.plot())
     assert of_a_map in words(study.heat_map())
-    plt.close("all")
 
 
 def test_a_plot_is_over_the_first_parameter_with_numbers() -> None:
@@ -354,13 +344,12 @@ def test_a_plot_is_over_the_first_parameter_with_numbers() -> None:
     picture = study.plot()
     assert picture.axes[0].get_xlabel() == "ucb1.sigma"
     assert list(curves(picture)) == ["UCB1, problem=two-arms(L=0.5)", "UCB1, problem=two-arms(L=1)"]
-    plt.close("all")
 
 
 def test_a_notebook_shows_what_the_study_is_once_with_its_table_and_a_drawing(study: Study) -> None:
     shown = study._repr_html_()
     assert shown.count(study.table().lines[0]) == 1
-    assert 'aria-label="mean regret over L: RAW-UCB 0.2, RAW-UCB 1.4, RAW-UCB 6, UCB1"' in shown
+    assert 'aria-label="mean regret against L. At the right end: RAW-UCB 0.2' in shown
     words = Study({"size": ["small", "large", "huge"]}, [each.select("UCB1") for each in study.results])
     assert "<svg" not in words._repr_html_()
 
@@ -474,7 +463,3 @@ def test_results_of_families_that_were_drawn_otherwise_do_not_merge() -> None:
     older = replace(early, problem={**early.problem, "drawn": "0" * 16})
     with pytest.raises(rotting.errors.InvalidValueError, match="results must have the same problem"):
         older.merge(late)
-
-
-def test_json_of_a_result_has_the_notes_of_its_table() -> None:
-    assert what_runs_can_miss(2) in small().to_json()["notes"]

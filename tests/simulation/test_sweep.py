@@ -1,16 +1,18 @@
 """Grids, and all that is on them played together."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rotting
-from rotting.engines.threads import Threads
+from rotting.common.progress import Progress
 from rotting.problems import Problem, RandomBreakpoints, two_arms
 from rotting.problems.noise import Gaussian, Laplace, Noise
+from rotting.simulation.engines.task import Task
+from rotting.simulation.engines.threads import Threads
 from rotting.simulation.study import Study
 from rotting.simulation.sweep import grid, sweep
 
@@ -75,13 +77,13 @@ def test_a_sweep_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
     played: list[str] = []
     real = Threads.play
 
-    def counted(self: Threads, tasks: object, bar: object) -> object:
-        def noted() -> object:
-            for task in tasks:  # type: ignore[attr-defined]
-                played.append(repr(task.game.policy))
-                yield task
+    def counted(self: Threads, games: Iterable[list[Task]], bar: Progress) -> object:
+        def noted() -> Iterator[list[Task]]:
+            for tasks in games:
+                played.extend(repr(task.game.policy) for task in tasks)
+                yield tasks
 
-        return real(self, noted(), bar)  # type: ignore[arg-type]
+        return real(self, noted(), bar)
 
     monkeypatch.setattr(Threads, "play", counted)
     assert sweep(coarse, problems, runs=5, keep=tmp_path) == first

@@ -1,8 +1,6 @@
 """Times are measured in fresh processes, one by one."""
 
-import json
 import os
-import pickle
 import subprocess
 import sys
 import textwrap
@@ -16,32 +14,17 @@ import pytest
 
 from rotting import UCB1, Uniform
 from rotting.problems import two_arms
-from rotting.simulation import timing
 from rotting.simulation.plan import Simulation
 from rotting.simulation.timing import time_rounds
 
 
-def test_every_process_measures_every_policy(capfd: pytest.CaptureFixture[str]) -> None:
+def test_every_process_measures_every_policy(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("rotting.common.progress.LINE_SECONDS", 0.0)
     games = [Simulation((UCB1(), Uniform()), two_arms(horizon=30), runs=2), Simulation(UCB1(), two_arms(horizon=20), runs=1)]
     times = time_rounds(games, processes=2, progress=True)
     assert [each.shape for each in times] == [(2, 2), (2, 1)]
     assert all(np.isfinite(each).all() and (each > 0).all() for each in times)
     assert "2/2" in capfd.readouterr().err
-
-
-def test_a_process_that_measures_prints_the_times_alone() -> None:
-    games = [Simulation((UCB1(), Uniform()), two_arms(horizon=30), runs=2), Simulation(UCB1(), two_arms(horizon=20), runs=1)]
-    command, pipe = [sys.executable, "-m", timing.__name__], subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        assert child.stderr is not None
-        child.stdin.write(pickle.dumps(games))
-        child.stdin.flush()
-        times, errors = json.loads(child.stdout.read()), child.stderr.read()  # with its standard input open
-    assert [len(each) for each in times] == [2, 1]
-    assert all(time > 0.0 for each in times for time in each)
-    assert errors == b""
 
 
 def test_nothing_to_time_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:

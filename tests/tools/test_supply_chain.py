@@ -150,21 +150,22 @@ def test_the_image_installs_nothing_without_a_hash_but_the_project() -> None:
 
 def test_compiled_code_is_not_on_the_volume_of_the_data() -> None:
     cache = re.findall(r"NUMBA_CACHE_DIR=(\S+)", DOCKERFILE)
-    volumes = load_yaml(ROOT / "compose.yaml")["services"]["service"]["volumes"]
+    volumes = load_yaml(ROOT / "compose.yaml")["services"]["one"]["volumes"]
     assert cache == ["/var/cache/rotting"]
     assert volumes == ["data:/data", f"cache:{cache[0]}"]
     assert json.loads(re.findall(r"^VOLUME (.*)$", DOCKERFILE, re.MULTILINE)[0]) == ["/data", cache[0]]
 
 
 def test_the_container_has_no_more_rights_than_it_needs() -> None:
-    service = load_yaml(ROOT / "compose.yaml")["services"]["service"]
+    services = load_yaml(ROOT / "compose.yaml")["services"]
+    service = services["one"]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert [each.split(":")[0] for each in service["tmpfs"]] == ["/tmp"]
-    assert {"mem_limit", "pids_limit", "cpus"} <= set(service)
+    assert {"mem_limit", "pids_limit"} <= set(service)
     assert "privileged" not in service
-    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+    assert [port for each in services.values() for port in each.get("ports", ())] == ["127.0.0.1:8080:8080"]
     assert re.findall(r"^USER (.*)$", DOCKERFILE, re.MULTILINE) == ["rotting"]
 
 

@@ -8,7 +8,7 @@
 import importlib
 from typing import TYPE_CHECKING
 
-from rotting.common.module_names import no_such_name
+from rotting.common.rules import no_such_name
 from rotting.errors import MissingExtraError
 
 if TYPE_CHECKING:

@@ -2,8 +2,10 @@
 
 from typing import Any, Protocol, SupportsFloat
 
+from rotting.common.rules import nonnegative_int
 from rotting.errors import InvalidTypeError
 from rotting.live.bandit import Bandit
+from rotting.policies.kernels.random_numbers import derive_key
 from rotting.policy import Policy
 
 
@@ -27,7 +29,7 @@ class Agent:
     Args:
         policy: any policy except an oracle.
         env: a Gymnasium environment whose `action_space` is `Discrete`.
-        seed: seed of the policy's own randomness.
+        seed: seed of the policy's own randomness, which differs from episode to episode.
 
     Example:
         >>> import rotting
@@ -49,12 +51,13 @@ class Agent:
             raise InvalidTypeError("env", "have a finite number of actions (Discrete)", space)
         first = int(getattr(space, "start", 0))
         self.policy, self.env = policy, env
-        self._actions, self._seed = range(first, first + int(space.n)), seed
+        self._actions, self._seed, self._episodes = range(first, first + int(space.n)), nonnegative_int("seed", seed), 0
         self.forget()
 
     def forget(self) -> None:
-        """Forget everything that was learned."""
-        self._bandit = Bandit(self.policy, self._actions, self._seed)
+        """Forget everything that was learned, and begin an episode with other random numbers."""
+        self._bandit = Bandit(self.policy, self._actions, derive_key(self._seed, f"episode {self._episodes}"))
+        self._episodes += 1
 
     def act(self, observation: object = None) -> int:
         """Return the action to take now."""

@@ -9,15 +9,15 @@ import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import nonnegative_int, run_number
-from rotting.engines.extensions import Extensions
-from rotting.engines.game import Board, count, mean_now, memory_of_run, new_board
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.kernels.binding import KernelFunction, bind_all
-from rotting.kernels.exact_sums import add, difference
-from rotting.kernels.random_numbers import derive_key
+from rotting.policies.kernels.binding import KernelFunction, bind_all
+from rotting.policies.kernels.exact_sums import add, difference
+from rotting.policies.kernels.random_numbers import derive_key
 from rotting.policies.uniform import Uniform
 from rotting.problems import Problem, Visiting
 from rotting.problems.mean_table import Means
+from rotting.simulation.engines.extensions import Extensions
+from rotting.simulation.engines.game import Board, count, mean_now, memory_of_run, new_board
 from rotting.simulation.plan import Simulation, plan
 
 

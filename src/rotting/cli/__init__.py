@@ -1,3 +1,3 @@
-"""The command `rotting`; each subcommand has its own file."""
+"""The command `rotting`."""
 
 from rotting.cli.command_line import main as main

@@ -4,8 +4,7 @@ import argparse
 import time
 from pathlib import Path
 
-from rotting.cli.arguments import SYNTAX, new_path, parse_value, read_policies, user_errors, user_errors_of_store
-from rotting.cli.parsers import Commands
+from rotting.cli.arguments import SYNTAX, Commands, new_path, parse_value, read_policies, user_errors, user_errors_of_store
 
 _COLUMNS = {
     "arm": "column with the arms; default: arm",
@@ -14,7 +13,6 @@ _COLUMNS = {
     "unit": "column that says who gets tired of an arm, such as a country or a placement",
     "propensity": "column with the probability of each choice",
     "available": 'column with the arms that could be chosen, such as ["a", "b"]',
-    "paused": "column with the arms that were paused at random, or empty",
     "decision": "column with the ids of the decisions, which must be unique",
 }
 
@@ -32,7 +30,7 @@ def _analyse(options: argparse.Namespace) -> None:
     with user_errors_of_store():
         log = Log(options.file, **given)
     with user_errors():
-        found = analyse(log, policies or None, seed)
+        found = analyse(log, policies or None, seed, progress=True)
     if out is None:
         fixed = [found.replay.fixed_table()] if found.replay.fixed_choices else []
         print(log.describe(), found.diagnosis.table(), found.replay.table(), *fixed, found.advice.table(), sep="\n\n")
@@ -45,12 +43,12 @@ def _analyse(options: argparse.Namespace) -> None:
     print(f"report: {where}")
 
 
-def add(commands: Commands) -> None:
-    """Add the command to the parser."""
+def add_analyse(commands: Commands) -> None:
+    """Add `rotting analyse`."""
     more = "Prints tables, or writes one HTML page into a new folder."
     about = "Find out from a log of past decisions which arms wear out, and which policy would have earned more"
     analyse = commands.add("analyse", _analyse, about, more)
-    analyse.add_argument("file", metavar="FILE", help="a .csv or .parquet file, a store, or an export of `rotting log`")
+    analyse.add_argument("file", metavar="FILE", help="a .csv, .parquet or .jsonl file, a store, or an export of `rotting log`")
     for name, text in _COLUMNS.items():
         analyse.add_argument(f"--{name}", metavar="COLUMN", help=text)
     analyse.add_argument("--name", metavar="NAME", help="name of the bandit, if the file is a store or an export with several")

@@ -1,13 +1,15 @@
-"""Parses arguments of the command line: policies, problems, noises, engines and paths."""
+"""What the commands share: parsers whose errors are one line, the policies and places that users write, and output."""
 
 import argparse
 import inspect
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rotting.common.rules import suggest
 from rotting.errors import (
@@ -16,8 +18,8 @@ from rotting.errors import (
     MissingExtraError,
     NotAStoreError,
     PathMissingError,
+    StoreBusyError,
     StoreFormatError,
-    StoreLockedError,
     StoreReadOnlyError,
 )
 
@@ -35,6 +37,40 @@ class UserError(Exception):
     """Bad input; the message says in one line what is wrong."""
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise a `UserError`, without the usage that argparse prints."""
+        raise UserError(f"{message} (see {self.prog} --help)")
+
+
+def help_formatter(prog: str) -> argparse.HelpFormatter:
+    """Return a help formatter that keeps the line breaks of descriptions."""
+    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=28)
+
+
+class Commands:
+    """The subcommands of a parser."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+
+    def add(self, name: str, run: Callable[[argparse.Namespace], None], about: str, more: str = "") -> argparse.ArgumentParser:
+        """Add a command that calls `run`, and return its parser; its help shows `about` and `more`."""
+        description = textwrap.fill(f"{about}. {more}".strip(), 79)
+        added = self._commands.add_parser(
+            name, help=about, description=description, formatter_class=help_formatter, allow_abbrev=False
+        )
+        added.set_defaults(run=run)
+        return added
+
+    @property
+    def names(self) -> list[str]:
+        """The commands added so far."""
+        return list(self._commands.choices)
+
+
 @contextmanager
 def user_errors(where: str = "") -> Iterator[None]:
     """Turn the library's errors about an argument into a `UserError`; its message begins with `where`."""
@@ -50,7 +86,7 @@ def user_errors_of_store() -> Iterator[None]:
     try:
         with user_errors():
             yield
-    except (NotAStoreError, PathMissingError, StoreFormatError, StoreLockedError, StoreReadOnlyError) as error:
+    except (NotAStoreError, PathMissingError, StoreBusyError, StoreFormatError, StoreReadOnlyError) as error:
         raise UserError(str(error)) from error
 
 
@@ -192,7 +228,7 @@ def add_compile_option(parser: argparse.ArgumentParser) -> None:
         "--compile",
         default="auto",
         metavar="WHEN",
-        help="auto (the default): start interpreted and compile in the background; now: compile first; never: only interpret",
+        help="auto (the default): interpret what ends within seconds, compile the rest; now: compile; never: only interpret",
     )
 
 
@@ -223,7 +259,7 @@ def read_engine(options: argparse.Namespace) -> "Iterator[AnyEngine]":
         return
     workers = read_workers(options)
     with user_errors():
-        from rotting.engines.dask import connect
+        from rotting.simulation.engines.dask import connect
 
         engine = connect(options.scheduler, timeout, default_workers() if workers is None else workers)
     with closing(engine):
@@ -244,8 +280,20 @@ def new_path(option: str, text: str) -> Path:
 def new_picture_path(option: str, text: str) -> Path:
     """Return a new path whose suffix is a picture format that Matplotlib can draw."""
     path = new_path(option, text)
-    from rotting.display.pictures import check_suffix
+    from rotting.common.display.plots import check_suffix
 
     with user_errors():
         check_suffix(option, path)
     return path
+
+
+def json_text(data: object) -> str:
+    """Return strict JSON: a NaN is refused."""
+    import json  # few commands need it, and `--help` none
+
+    return json.dumps(data, indent=2, allow_nan=False)
+
+
+def say(message: str) -> None:
+    """Print a message on standard error, so that standard output holds only the result."""
+    print(message, file=sys.stderr, flush=True)

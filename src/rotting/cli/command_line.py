@@ -5,19 +5,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from rotting.cli import (
-    analyse_command,
-    backup_command,
-    compile_command,
-    list_command,
-    log_command,
-    reproduce_command,
-    serve_command,
-    simulate_command,
-    theory_command,
-)
-from rotting.cli.arguments import SYNTAX, UserError
-from rotting.cli.parsers import Commands, Parser, help_formatter
+from rotting.cli.analyse_command import add_analyse
+from rotting.cli.arguments import SYNTAX, Commands, Parser, UserError, help_formatter
+from rotting.cli.paper_commands import add_reproduce, add_theory
+from rotting.cli.simulation_commands import add_compile, add_list, add_simulate
+from rotting.cli.store_commands import add_store_commands
 from rotting.common.rules import suggest
 from rotting.common.version import __version__
 from rotting.errors import EngineError, MissingExtraError
@@ -33,7 +25,8 @@ examples:
   rotting reproduce
   rotting analyse clicks.csv --arm creative --reward clicked --out report
   rotting serve songs.rot
-  rotting log songs.rot --verify
+  rotting verify songs.rot
+  rotting copy songs.rot postgresql://user@host/database
   rotting backup songs.rot monday.rot
   rotting compile raw-ucb eff-raw-ucb
 
@@ -47,18 +40,9 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     parser = Parser(prog="rotting", description=about, epilog=EXAMPLES, formatter_class=help_formatter, allow_abbrev=False)
     parser.add_argument("-V", "--version", action="version", version=f"rotting {__version__}")
     commands = Commands(parser)
-    for command in (
-        list_command,
-        simulate_command,
-        theory_command,
-        reproduce_command,
-        analyse_command,
-        log_command,
-        backup_command,
-        serve_command,
-        compile_command,
-    ):
-        command.add(commands)
+    evaluating = add_list, add_simulate, add_theory, add_reproduce, add_analyse
+    for add in (*evaluating, add_store_commands, add_compile):
+        add(commands)
     return parser, commands.names
 
 

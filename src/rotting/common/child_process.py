@@ -1,33 +1,68 @@
-"""What the child processes of the library share: how they read what their parent sends, and that they end with it."""
+"""Work in a child process: a pickled callable is sent, and its pickled result comes back.
+
+The child is a new process, not a fork, and has a session of its own, so that Ctrl-C does not reach it. It ends with its parent,
+however that ends.
+"""
 
 import os
+import pickle
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import TypeVar
 
-_PARENT_SECONDS = 1.0  # between two checks for the parent
+T = TypeVar("T")
+
+_PARENT_SECONDS = 0.5  # between two checks for the parent
 
 
-def take_standard_input() -> IO[bytes]:
-    """Return the data that the parent sends, and leave an empty standard input to everything else.
+def run_in_child(work: Callable[[], T], quiet: bool = False) -> T:
+    """Return what a callable without arguments returns in a new process.
 
-    On Windows, importing NumPy would wait for a thread that reads standard input: a library that NumPy loads inspects that
-    pipe, and Windows allows one operation on a pipe at a time.
+    If the process fails or is killed, `subprocess.CalledProcessError` is raised; if it cannot be started, `OSError`.
+
+    Args:
+        work: can be pickled, as its result can.
+        quiet: whether to drop what the process writes to standard error, such as the traceback of its failure.
+
+    Example:
+        >>> from functools import partial
+        >>> run_in_child(partial(max, 3, 5))
+        5
     """
-    source = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
-    with Path(os.devnull).open("rb") as nothing:
-        os.dup2(nothing.fileno(), sys.stdin.fileno())
-    return source
+    if not sys.executable or getattr(sys, "frozen", False):
+        raise OSError("there is no Python to start")
+    paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)  # it finds the modules that this process finds
+    done = subprocess.run(  # noqa: S603 - the command is written here
+        [sys.executable, "-P", "-m", __name__, str(os.getpid())],
+        input=pickle.dumps(work),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL if quiet else None,
+        env={**os.environ, "PYTHONPATH": paths},
+        start_new_session=True,
+        check=True,
+    )
+    result: T = pickle.loads(done.stdout)  # noqa: S301 - what the child wrote
+    return result
 
 
-def end_with_parent() -> None:
+def _end_with(parent: int) -> None:
     """End this process when its parent has ended, even if a fork of the parent keeps its pipes open."""
-    threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
-
-
-def _end_after(parent: int) -> None:
-    while os.getppid() == parent:  # always true on Windows, where nothing can be forked
+    while os.getppid() == parent:
         time.sleep(_PARENT_SECONDS)
-    os._exit(0)
+    os._exit(1)
+
+
+def _work(parent: int) -> None:
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    work = pickle.load(sys.stdin.buffer)  # noqa: S301 - what the parent wrote
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answer:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed must not be taken for the answer
+        pickle.dump(work(), answer)
+
+
+if __name__ == "__main__":
+    _work(int(sys.argv[1]))

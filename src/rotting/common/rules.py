@@ -1,9 +1,11 @@
-"""Rules for parameters: they check a value, and their text is in the error message and in `rotting list`."""
+"""Rules for parameters, whose text is in error messages and in `rotting list`, and suggestions for misspelt words and names."""
 
 import math
 import numbers
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NoReturn
 
 from rotting.errors import InvalidTypeError, InvalidValueError
 
@@ -189,3 +191,26 @@ def suggest(word: str, known: Iterable[str]) -> str:
     same = [each for each in listed if _letters(each) == _letters(word)]
     close = same or difflib.get_close_matches(word, listed, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError:
+    """Return the error for a name that a module does not have; no hint is given for a private one.
+
+    Example:
+        >>> print(no_such_name("rotting", "raw_ucb", ["FEWA", "RAWUCB"]))
+        module 'rotting' has no attribute 'raw_ucb'; did you mean 'RAWUCB'?
+    """
+    hint = "" if name.startswith("_") else suggest(name, known)
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+
+
+def suggest_names(module: str, known: Iterable[str]) -> None:
+    """Let a module suggest one of its public names `known` to callers who misspell it.
+
+    Type checkers accept every name of a module that defines `__getattr__`. They do not see this one.
+    """
+
+    def refuse(name: str) -> NoReturn:
+        raise no_such_name(module, name, known)
+
+    vars(sys.modules[module])["__getattr__"] = refuse

@@ -4,13 +4,12 @@ An arm is active (it may be chosen), retired (it keeps its slot and what was lea
 the next arm. An id that is used again after that is another arm.
 """
 
+import copy
 import heapq
 import math
 from collections.abc import Hashable, Iterable
 from itertools import islice
-from sys import intern
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, final
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -26,13 +25,14 @@ if TYPE_CHECKING:
 else:
     Arm = TypeVar("Arm", bound=Hashable)
 """The type of the ids of a bandit's arms: `Bandit(policy, arms=["a", "b"])` is a `Bandit[str]`, `Bandit` alone any bandit."""
+UnknownArms = Literal["refuse", "add", "skip"]
+"""What `Bandit.learn` does with arms that the bandit does not have."""
 
 _SHOWN_ARMS = 6  # arms in an error message
 _MAX_BITS = 4_096  # of a number: Python refuses to print numbers that are much longer
 _MAX_DEPTH = 50  # of tuples in tuples: JSON parsers refuse values that are nested much deeper
 MAX_PRIOR_WEIGHT = 10_000
 """The largest weight of a `prior`: adding the arm learns that many rewards, one by one."""
-_MANY_SLOTS = 1_000  # slots: sorting more of them is faster with an array than with a set
 _SEARCHED = 500  # a misspelt arm gets a suggestion if there are at most so many arms: searching them takes a millisecond
 
 
@@ -57,22 +57,6 @@ def check_arm(arm: object, depth: int = _MAX_DEPTH) -> None:
     raise InvalidTypeError("arm", "be a string, a number, None or a tuple of these, so that JSON can carry it", arm)
 
 
-def _interned(arm: Arm) -> Arm:
-    """Return an arm, as the one string of its text if it is a string: thousands of bandits often have the same arms."""
-    return intern(arm) if type(arm) is str else arm  # type: ignore[call-overload]
-
-
-_FIRST_SLOTS: WeakValueDictionary[int, Ints] = WeakValueDictionary()
-
-
-def _first_slots(number: int) -> Ints:
-    """Return the slots 0, 1, ...; all bandits with as many arms share the array, which nobody may change."""
-    found: Ints | None = _FIRST_SLOTS.get(number)
-    if found is None:
-        found = _FIRST_SLOTS[number] = np.arange(number)
-    return found
-
-
 def check_iterable(arms: object, name: str = "arms") -> None:
     """Check that `arms` is a list of arms."""
     if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
@@ -95,63 +79,12 @@ def restore_arm(arm: object) -> Any:
     return restored
 
 
-NO_SLOTS: frozenset[int] = frozenset()
-
-
-@final
-class Complement:
-    """All active arms except a few hidden ones. Its slots are listed on demand only, which takes time for every arm."""
-
-    __slots__ = ("_slots", "every", "hidden", "size")
-
-    def __init__(self, every: Ints, hidden: frozenset[int]) -> None:
-        self.every, self.hidden, self.size = every, hidden, every.size - len(hidden)
-        self._slots: Ints | None = None
-
-    @property
-    def slots(self) -> Ints:
-        """The slots, in increasing order."""
-        if not self.hidden:
-            return self.every
-        if self._slots is None:
-            places = np.searchsorted(self.every, np.fromiter(self.hidden, np.int64, len(self.hidden)))
-            self._slots = np.delete(self.every, places)
-        return self._slots
-
-    def kept(self, slots: Ints) -> Ints:
-        """Return those of the given slots that belong to this set, in increasing order."""
-        slots = np.sort(slots)
-        places = np.minimum(np.searchsorted(self.every, slots), self.every.size - 1)
-        left: Ints = slots[self.every[places] == slots]
-        return left[[slot not in self.hidden for slot in left.tolist()]] if self.hidden else left
-
-
-class HasSlots(Protocol):
-    """A set of slots that lists them on demand."""
-
-    @property
-    def slots(self) -> Ints:
-        """The slots, in increasing order."""
-
-
-def to_slots(among: Ints | HasSlots) -> Ints:
-    """Return a set of slots as an array."""
-    return among if isinstance(among, np.ndarray) else among.slots
-
-
-def to_complement(among: Ints | Complement) -> Complement:
-    """Return a set of slots as all of them without hidden ones, unless it is a complement already."""
-    return among if type(among) is Complement else Complement(among, NO_SLOTS)
-
-
 class Arms(Generic[Arm]):
     """The slot of each arm."""
 
-    __slots__ = ("_last_available", "active", "free", "names", "retired", "slots")
-
     def __init__(self, names: Iterable[Arm]) -> None:
         check_iterable(names)
-        self.names = [_interned(arm) for arm in names]  # the id in each slot; meaningless for a free slot
+        self.names = list(names)  # the id in each slot; meaningless for a free slot
         for arm in self.names:
             check_arm(arm)
         if not self.names:
@@ -162,7 +95,8 @@ class Arms(Generic[Arm]):
             raise InvalidValueError("arms", "be distinct", twice, hint=" twice")
         self.retired: dict[Hashable, int] = {}
         self.free: list[int] = []  # a heap: the lowest free slot is used next
-        self.set_slots(_first_slots(len(self.names)))
+        self.slots: Ints = np.arange(len(self.names))
+        """The slots of the active arms, in increasing order. Every change makes a new array, since callers keep the old one."""
 
     @classmethod
     def restored(cls, n_slots: int, active: dict[Hashable, int], retired: dict[Hashable, int]) -> "Arms[Hashable]":
@@ -174,22 +108,23 @@ class Arms(Generic[Arm]):
                 arms.names[slot] = arm
         arms.active, arms.retired = active, retired
         arms.free = sorted(set(range(n_slots)).difference(active.values(), retired.values()))
-        arms.set_slots(np.array(sorted(active.values()), np.int64))
+        arms.slots = np.array(sorted(active.values()), np.int64)
         return arms
 
-    def set_slots(self, slots: Ints) -> None:
-        """Set the slots of the active arms. Every change makes a new array, since callers keep the old one."""
-        self.slots = slots
-        # The last arguments of `available` that were tuples or None, and what it returned.
-        self._last_available: tuple[object, object, Ints | Complement] = (None, None, slots)
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        twin = copy.copy(self)
+        twin.names, twin.free = self.names.copy(), self.free.copy()
+        twin.active, twin.retired = self.active.copy(), self.retired.copy()
+        return twin
 
     def _activate(self, arm: Hashable, slot: int) -> None:
         self.active[arm] = slot
-        self.set_slots(np.insert(self.slots, int(np.searchsorted(self.slots, slot)), slot))
+        self.slots = np.insert(self.slots, np.searchsorted(self.slots, slot), slot)
 
     def _deactivate(self, arm: Hashable) -> int:
         slot = self.active.pop(arm)
-        self.set_slots(np.delete(self.slots, int(np.searchsorted(self.slots, slot))))
+        self.slots = np.delete(self.slots, np.searchsorted(self.slots, slot))
         return slot
 
     def known(self, arm: Hashable, retired: bool = False) -> int:
@@ -213,15 +148,6 @@ class Arms(Generic[Arm]):
             found, skipped = [self.known(arm, retired) for arm in given], {*self.retired.values()}
             return [slot for slot in found if slot not in skipped]
 
-    def _sorted(self, slots: list[int], hidden: frozenset[int]) -> Ints:
-        """Return the distinct slots that are not hidden, in increasing order."""
-        if len(slots) < _MANY_SLOTS:
-            return np.array(sorted({*slots} - hidden), np.int64)
-        here = np.zeros(len(self.names), np.bool_)
-        here[slots] = True
-        here[list(hidden)] = False
-        return np.flatnonzero(here)
-
     def _names_for_error(self) -> str:
         """Return the active arms for an error message: the first few, and how many others there are."""
         names, more = ", ".join(brief(arm) for arm in islice(self.active, _SHOWN_ARMS)), len(self.active) - _SHOWN_ARMS
@@ -232,40 +158,34 @@ class Arms(Generic[Arm]):
             return ""
         return suggest(arm, [each for each in self.active if isinstance(each, str)])
 
-    def available(self, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None = None) -> "Ints | Complement":
+    def available(self, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None = None) -> Ints:
         """Return the slots of `arms` (None: of all active arms) except those of `without`, in increasing order."""
-        if without is None and arms is None:
+        if arms is None and without is None:
             return self.slots
-        last = self._last_available  # a tuple cannot change, so the slots that were found for it are still right
-        if arms is last[0] and without is last[1]:
-            return last[2]
-        hidden = NO_SLOTS
+        hidden: list[int] = []
         if without is not None:
             check_iterable(without, "without")
-            hidden = frozenset(self._active_slots(without, retired=True))
-        found: Ints | Complement
-        if arms is None:
-            found = Complement(self.slots, hidden) if hidden else self.slots
-        else:
+            hidden = self._active_slots(without, retired=True)
+        found = self.slots
+        if arms is not None:
             check_iterable(arms)
-            listed = self._active_slots(arms)
-            if not listed:
-                raise InvalidValueError("arms", "hold at least one arm", listed, got="none")
-            found = self._sorted(listed, hidden)
-        if not found.size:
-            raise InvalidValueError("without", "leave at least one arm to choose from", without, got=f"all {len(hidden)}")
-        if all(each is None or type(each) is tuple for each in (arms, without)):
-            self._last_available = (arms, without, found)
+            found = np.unique(np.array(self._active_slots(arms), np.int64))
+            if not found.size:
+                raise InvalidValueError("arms", "hold at least one arm", [], got="none")
+        if hidden:
+            found = np.setdiff1d(found, hidden, assume_unique=True)
+            if not found.size:
+                got = f"all {len(set(hidden))}"
+                raise InvalidValueError("without", "leave at least one arm to choose from", without, got=got)
         return found
 
-    def describe(self, slots: "Ints | Complement") -> tuple[list[Hashable] | None, list[Hashable] | None]:
+    def describe(self, slots: Ints) -> tuple[list[Hashable] | None, list[Hashable] | None]:
         """Return the shortest arguments with which `available` returns these slots: `arms` and `without`, at least one None."""
         if slots.size == self.slots.size:
             return None, None
         if 2 * slots.size <= self.slots.size:
-            return [self.names[slot] for slot in to_slots(slots)], None
-        hidden = sorted(slots.hidden) if isinstance(slots, Complement) else np.setdiff1d(self.slots, slots)
-        return None, [self.names[slot] for slot in hidden]
+            return [self.names[slot] for slot in slots], None
+        return None, [self.names[slot] for slot in np.setdiff1d(self.slots, slots, assume_unique=True)]
 
     def check_not_last(self, arm: Hashable) -> None:
         """Check that another active arm is left without this one."""

@@ -1,27 +1,27 @@
 """`Bandit`: a policy in a user's program, with named arms that come and go, late rewards, and a state that can be saved."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from itertools import islice
-from typing import Literal, Self, overload
+from typing import Generic, Literal, Self, overload
 
-from rotting.common.rules import nonnegative_int, positive_int
-from rotting.engines.tiers import CompileMode
-from rotting.errors import InvalidTypeError, brief
-from rotting.live.arm_changes import ArmChanges
-from rotting.live.arms import Arm
+import numpy as np
+
+from rotting.common.arrays import Ints
+from rotting.common.rules import Rule, nonnegative_int, positive_int
+from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning, brief
+from rotting.live.arms import MAX_PRIOR_WEIGHT, Arm, UnknownArms, check_arm
 from rotting.live.bandit_state import MAX_PENDING, BanditState
-from rotting.live.bandit_view import BanditView
-from rotting.live.decisions import Decision, Outcome, id_of
-from rotting.live.durations import Duration, seconds_in
 from rotting.live.locks import Guard
-from rotting.live.pages import Page
-from rotting.live.past_rewards import NumberRule, UnknownArms, match_arms, read
-from rotting.live.saved_state import restore
+from rotting.live.saved_state import SavedState, restore, save
+from rotting.live.shared_functions import is_library_kernel
+from rotting.live.values import Decision, Duration, Explanation, Outcome, RewardRule, id_of, new_id, seconds_in
 from rotting.policy import Policy
+from rotting.simulation.engines.tiers import CompileMode
 
-# Calls `tuple.__new__` directly: half the time of calling the class.
-_decision: Callable[[type[Decision], tuple[object, ...]], Decision] = tuple.__new__
+_WEIGHT = Rule(f"a whole number from 1 to {MAX_PRIOR_WEIGHT:,}", low=1, high=MAX_PRIOR_WEIGHT, whole=True)
 
 
 def _check_pair(pair: object) -> tuple[object, object]:
@@ -30,7 +30,32 @@ def _check_pair(pair: object) -> tuple[object, object]:
     return pair[0], pair[1]
 
 
-class Bandit(ArmChanges[Arm]):
+def _checked_unit(unit: object) -> str | None:
+    if unit is None:
+        return None
+    if not isinstance(unit, str):
+        raise InvalidTypeError("unit", "be a string", unit)
+    if "\0" in unit or any("\ud800" <= letter <= "\udfff" for letter in unit):
+        raise InvalidValueError("unit", "be valid Unicode without null characters", unit)
+    return unit
+
+
+def _decisions(
+    state: BanditState[Arm], available: Ints, count: int, now: float, unit: str | None = None
+) -> list[Decision[Arm]]:
+    """Decide for a page: `count` distinct arms, each chosen from those that are left."""
+    made: list[Decision[Arm]] = []
+    for _ in range(count):
+        key = new_id()
+        entry, reason = state.decide(available, key, True, now, unit)
+        arm = state.arms.names[entry.slot]
+        made.append(Decision(key, arm, entry.round, entry.propensity, reason))  # type: ignore[arg-type]  # not None: explained
+        if len(made) < count:
+            available = available[available != entry.slot]
+    return made
+
+
+class Bandit(Generic[Arm]):
     """A policy that decides live: `decide` returns an arm, and `reward` reports what it paid.
 
         decision = bandit.decide()              # an arm, and an id
@@ -64,10 +89,6 @@ class Bandit(ArmChanges[Arm]):
             close when the bandit is next used, by a clock that does not jump. By default there is no window: the bandit learns
             each reward when it arrives, and expects one for every decision.
         missing: the reward of a decision whose window closes without one; None if such a decision does not count.
-        probe: the share of the time for which each arm is paused at random, at most 0.5; None for no pauses. While an arm is
-            paused, time passes but its number of pulls stays the same. So a log of the bandit can show whether arms wear out
-            with their pulls or with time (`rotting.diagnose`), if many arms wear out a lot. Each pause lasts for a quarter of
-            the age of the arm. docs/probe.md shows how rarely pauses give an answer, and what they cost.
         compile: "auto": the bandit decides immediately, interpreted, while a child process compiles the policy, and switches to
             machine code between two calls. "now": calls wait for the compiler, unless `warm_up` was called. "never": the bandit
             stays interpreted. Except with "never", machine code that is in the cache is used from the start. The decisions are
@@ -97,11 +118,14 @@ class Bandit(ArmChanges[Arm]):
         max_pending: int = MAX_PENDING,
         reward_window: Duration | None = None,
         missing: float | None = 0.0,
-        probe: float | None = None,
         compile: CompileMode = "auto",
     ) -> None:
-        state = BanditState.new(policy, arms, seed, pending, max_pending, reward_window, missing, probe, compile)
-        super().__init__(Guard(state))
+        state = BanditState.new(policy, arms, seed, pending, max_pending, reward_window, missing, compile)
+        self._hold(Guard(state))
+
+    def _hold(self, guard: Guard[Arm], warn: Callable[[str], object] | None = None) -> None:
+        self._guard, self._state, self._warn_with = guard, guard.state, warn
+        self._reward_rule = RewardRule(guard.state.policy)
 
     @classmethod
     def holding(cls, guard: Guard[Arm], warn: Callable[[str], object] | None = None) -> Self:
@@ -112,7 +136,7 @@ class Bandit(ArmChanges[Arm]):
             warn: called with each warning; by default they are Python warnings.
         """
         bandit = cls.__new__(cls)
-        BanditView.__init__(bandit, guard, warn)
+        cls._hold(bandit, guard, warn)
         return bandit
 
     @classmethod
@@ -139,16 +163,26 @@ class Bandit(ArmChanges[Arm]):
 
     @overload
     def decide(
-        self, arms: Iterable[Arm] | None = None, count: None = None, *, without: Iterable[Arm] | None = None
+        self,
+        arms: Iterable[Arm] | None = None,
+        count: None = None,
+        *,
+        without: Iterable[Arm] | None = None,
+        unit: str | None = None,
     ) -> Decision[Arm]: ...
 
     @overload
     def decide(
-        self, arms: Iterable[Arm] | None = None, *, count: int, without: Iterable[Arm] | None = None
+        self, arms: Iterable[Arm] | None = None, *, count: int, without: Iterable[Arm] | None = None, unit: str | None = None
     ) -> tuple[Decision[Arm], ...]: ...
 
     def decide(
-        self, arms: Iterable[Arm] | None = None, count: int | None = None, *, without: Iterable[Arm] | None = None
+        self,
+        arms: Iterable[Arm] | None = None,
+        count: int | None = None,
+        *,
+        without: Iterable[Arm] | None = None,
+        unit: str | None = None,
     ) -> Decision[Arm] | tuple[Decision[Arm], ...]:
         """Choose an arm now; report what it paid with `reward`.
 
@@ -159,8 +193,9 @@ class Bandit(ArmChanges[Arm]):
         Args:
             arms: the arms available this time; all by default.
             count: how many arms to choose.
-            without: arms that are not available this time, even if they are among `arms`. With many arms, leaving out a few is
-                much faster than listing all others. Passing the same tuple again is faster, too.
+            without: arms that are not available this time, even if they are among `arms`.
+            unit: what the decision is for, such as a country or a user. The log of a durable bandit keeps it, so that
+                `rotting.diagnose` can tell wear by pulls from wear by time if units meet an arm at different rates.
 
         Example:
             >>> from rotting.policies.uniform import Uniform
@@ -168,31 +203,13 @@ class Bandit(ArmChanges[Arm]):
             >>> [decision.propensity for decision in page], [decision.round for decision in page]
             ([0.3333333333333333, 0.5], [1, 2])
         """
-        guard, state = self._guard, self._state
-        if count is None:
-            with guard.lock:
-                # Most decisions are among all arms, and most bandits have no window: this saves them two calls.
-                every_arm = arms is None and without is None and state.probe is None
-                among = state.arms.slots if every_arm else state.available(arms, without)
-                now = guard.clock() if state.window is None else guard.settle()
-                entry, reason = state.decide(among, guard.ids.new(), True, now)
-                arm = state.arms.names[entry.slot]
-            if state.warnings:
-                self._warn()
-            return _decision(Decision, (entry.key, arm, entry.round, entry.propensity, reason))
-        number = positive_int("count", count)
-        made: list[Decision[Arm]] = []
-        with guard.lock:
-            available, now = self._available_for(number, arms, without), guard.settle()
-            page = Page(available, state.pending)
-            for _ in range(number):
-                entry, reason = state.decide(page, guard.ids.new(), True, now)
-                page.take(entry.slot)
-                arm = state.arms.names[entry.slot]
-                made.append(_decision(Decision, (entry.key, arm, entry.round, entry.propensity, reason)))
-        if state.warnings:
-            self._warn()
-        return tuple(made)
+        number = None if count is None else positive_int("count", count)
+        state, checked_unit = self._state, _checked_unit(unit)
+        with self._guard.lock:
+            available, now = self._available(number or 1, arms, without), self._guard.settle()
+            made = _decisions(state, available, number or 1, now, checked_unit)
+        self._warn()
+        return made[0] if number is None else tuple(made)
 
     def pull(self, arms: Iterable[Arm] | None = None, *, without: Iterable[Arm] | None = None) -> Arm:
         """Return the arm to play now: the simple form of `decide`. Report what it paid with `update`, even if that is 0.
@@ -201,16 +218,53 @@ class Bandit(ArmChanges[Arm]):
             arms: the arms available this time; all by default.
             without: arms that are not available this time.
         """
-        guard, state = self._guard, self._state
-        with guard.lock:
-            every_arm = arms is None and without is None and state.probe is None
-            among = state.arms.slots if every_arm else state.available(arms, without)
-            now = guard.clock() if state.window is None else guard.settle()
-            entry, _ = state.decide(among, state.rounds + 1, False, now)
+        state = self._state
+        with self._guard.lock:
+            available, now = self._available(1, arms, without), self._guard.settle()
+            entry, _ = state.decide(available, state.rounds + 1, False, now)
             arm = state.arms.names[entry.slot]
-        if state.warnings:
-            self._warn()
+        self._warn()
         return arm
+
+    def _available(self, count: int, arms: Iterable[Arm] | None, without: Iterable[Arm] | None) -> Ints:
+        """Return the slots to choose from, or raise an error if they do not suffice for `count` decisions."""
+        state = self._state
+        available = state.arms.available(arms, without)
+        most = min(available.size, state.ledger.max_pending)
+        if count > most:
+            limit = "the number of available arms" if most == available.size else "max_pending"
+            raise InvalidValueError("count", f"be at most {most}, {limit}", count)
+        state.check_rounds(count)
+        return available
+
+    def preview(
+        self, arms: Iterable[Arm] | None = None, count: int = 1, *, without: Iterable[Arm] | None = None
+    ) -> tuple[Decision[Arm], ...]:
+        """Return the decisions that `decide` would make now, without making them. Their ids are "".
+
+        The preview is exact as long as nothing else happens to the bandit, even for a policy that chooses at random, and even
+        if `max_pending` is reached, so that deciding would expire the oldest decisions. A copy of the bandit decides, and other
+        threads wait only while the copy is made. Over HTTP, the bandits of a `Client` do the same with `decide(dry_run=True)`.
+
+        Args:
+            arms: the arms available this time; all by default.
+            count: how many distinct arms to choose.
+            without: arms that are not available this time, even if they are among `arms`.
+
+        Example:
+            >>> import rotting
+            >>> bandit = rotting.Bandit(rotting.Uniform(), arms=["a", "b", "c"])
+            >>> next_page = bandit.preview(count=2)
+            >>> [decision.id for decision in next_page], bandit.rounds
+            (['', ''], 0)
+            >>> [decision.arm for decision in next_page] == [decision.arm for decision in bandit.decide(count=2)]
+            True
+        """
+        number = positive_int("count", count)
+        with self._guard.lock:
+            available, now, trial = self._available(number, arms, without), self._guard.now(), self._state.copy()
+        trial.settle_closed(now)
+        return tuple(made._replace(id="") for made in _decisions(trial, available, number, now))
 
     # --- Rewards --------------------------------------------------------------------------------------------------------------
 
@@ -225,14 +279,11 @@ class Bandit(ArmChanges[Arm]):
             id: the decision, or its id.
             reward: a finite number. True and False are refused, since they are rarely meant as a reward.
         """
-        value, state = self._reward_rule.check(reward), self._state
-        key = id if type(id) is str else id_of(id)
+        value, key = self._reward_rule.check(reward), id_of(id)
         with self._guard.lock:
-            if state.window is not None:
-                self._guard.settle()
-            outcome = state.reward(key, value)
-        if state.warnings:
-            self._warn()
+            self._guard.settle()
+            outcome = self._state.reward(key, value)
+        self._warn()
         return outcome
 
     def reward_many(self, rewards: Iterable[tuple[str | Decision, float]]) -> list[Outcome]:
@@ -253,8 +304,7 @@ class Bandit(ArmChanges[Arm]):
         with self._guard.lock:
             self._guard.settle()
             outcomes = [self._state.reward(key, value) for key, value in pairs]
-        if self._state.warnings:
-            self._warn()
+        self._warn()
         return outcomes
 
     def update(self, arm: Arm, reward: float) -> None:
@@ -274,8 +324,7 @@ class Bandit(ArmChanges[Arm]):
         value, state = self._reward_rule.check(reward), self._state
         with self._guard.lock:
             slot = state.arms.known(arm, retired=True)
-            if state.window is not None:
-                self._guard.settle()
+            self._guard.settle()
             arm, entry = state.arms.names[slot], state.ledger.first(slot)
             if arm in state.orphans.rounds:
                 state.ignore(arm)
@@ -283,10 +332,9 @@ class Bandit(ArmChanges[Arm]):
                 state.learn(arm, value)
             else:
                 state.reward(entry.key, value)
-        if state.warnings:
-            self._warn()
+        self._warn()
 
-    def learn(self, history: object, *, unknown: UnknownArms = "refuse", name: str | None = None) -> int:
+    def learn(self, data: object, *, unknown: UnknownArms = "refuse", name: str | None = None) -> int:
         """Learn many past rewards at once, for a warm start, and return how many. If one row is invalid, none is learned.
 
         Each row is a round of its own, as if `update` were called for each row, in this order, while no decision is pending. A
@@ -295,13 +343,13 @@ class Bandit(ArmChanges[Arm]):
         A policy that divides rewards by propensities, such as Exp3, needs a column `propensity`; other policies ignore it.
 
         Args:
-            history: the oldest reward first: a data frame of pandas or Polars, or a mapping, with the columns `arm` and
-                `reward`; pairs of an arm and a reward, or triples with a propensity; the path of a `.csv` or `.parquet` file
-                with these columns or exported by `rotting log`; or the path of a store, whose rewards are learned in the order
-                of their decisions, except for those of forgotten arms. Errors name the line of a CSV file, or the row of
-                another table, counting from 0.
-            unknown: what to do with arms that the bandit does not have: "refuse" the history, "add" them in the order in
-                which they appear, or "skip" their rows.
+            data: the oldest reward first, in any form that `rotting.Log` reads: a data frame of pandas or Polars, or a
+                mapping, with the columns `arm` and `reward`; pairs of an arm and a reward, or triples with a propensity; the
+                path of a `.csv`, `.parquet` or `.jsonl` file with these columns, which needs the
+                extra `rotting[logs]`; or the path of a store, whose rewards are learned in the order of their decisions, except
+                for those of forgotten arms. Errors name the line of a CSV file, or the row of another table, counting from 0.
+            unknown: what to do with arms that the bandit does not have: "refuse" the data, "add" them in the order in which
+                they appear, or "skip" their rows.
             name: the name of the bandit in a log; it may be left out if there is only one.
 
         Example:
@@ -314,9 +362,10 @@ class Bandit(ArmChanges[Arm]):
             >>> bandit.explain()["a"].mean, bandit.arms, bandit.rounds
             (0.5, ('a', 'b', 'c'), 5)
         """
-        state, rule = self._state, self._reward_rule
-        dividing = self.policy if state.learner.uses_propensity else None
-        given = read(history, name, NumberRule(rule.check, rule.least, rule.most), dividing)
+        from rotting.logs.tables import match_arms, read_rewards  # noqa: PLC0415 - it reads what `Log` reads, and builds on this
+
+        state = self._state
+        given = read_rewards(data, name, self._reward_rule, self.policy if state.learner.uses_propensity else None)
         with self._guard.lock:
             rows, new = match_arms(given, state.arms, unknown)
             state.check_rounds(rows.which.size)
@@ -421,3 +470,211 @@ class Bandit(ArmChanges[Arm]):
             for arm in state.orphans.until(last):
                 state.ignore(arm)
         return len(ending)
+
+    # --- Arms -----------------------------------------------------------------------------------------------------------------
+
+    def add_arm(
+        self,
+        arm: Arm,
+        resume: bool = False,
+        prior: tuple[float, int] | Literal["pooled"] | None = None,
+    ) -> None:
+        """Add an arm. As in the paper, a new arm is explored at the next decision.
+
+        Parameters that depend on the number of arms are tuned again; what was learned stays. If a retired arm has this id, it
+        is forgotten first: rewards of its pending decisions do not reach the new arm.
+
+        Args:
+            arm: its id.
+            resume: `revive` the retired arm with this id instead of adding a new one.
+            prior: a mean and a weight up to 10,000: the new arm starts as if it had paid this mean that many times. "pooled":
+                the mean of all rewards so far, with weight 1. With a prior, the arm is not explored first.
+        """
+        check_arm(arm)
+        with self._guard.lock:
+            arms = self._state.arms
+            if resume and prior is not None:
+                raise InvalidValueError("prior", "be left out with resume, which keeps what was learned", prior)
+            checked_prior = None if prior is None else self._checked_prior(prior)
+            if arm in arms.active:
+                raise InvalidValueError("arm", "be new", arm, hint=", which is there already")
+            if resume and arm not in arms.retired:
+                raise InvalidValueError("arm", "be one that was retired, to be revived", arm)
+            if resume:
+                self._state.revive(arms.names[arms.retired[arm]])
+            else:
+                self._state.add(arm, checked_prior)
+
+    def _checked_prior(self, prior: object) -> tuple[float, int]:
+        """Return the mean and the weight of a prior."""
+        if self._state.learner.uses_propensity:
+            rule = f"be left out for {self.policy!r}, which starts a new arm level with the best"
+            raise InvalidValueError("prior", rule, prior)
+        if isinstance(prior, str) and prior == "pooled":
+            chooser = self._state.chooser
+            if not chooser.n_rewards:
+                raise InvalidValueError("prior", "be a mean and a weight as long as there are no rewards", prior)
+            return chooser.reward_sum / chooser.n_rewards, 1
+        if not isinstance(prior, tuple | list) or len(prior) != 2:
+            raise InvalidValueError("prior", "be a mean and a weight, or 'pooled'", prior)
+        return self._reward_rule.check(prior[0], "mean"), int(_WEIGHT.check("weight", prior[1]))
+
+    def remove_arm(self, arm: Arm, keep: bool = False) -> None:
+        """Stop choosing `arm`: `retire` it with `keep=True`, otherwise `forget` it.
+
+        Args:
+            arm: its id.
+            keep: keep what was learned about it, for `add_arm(arm, resume=True)`.
+        """
+        with self._guard.lock:
+            self._state.arms.known(arm)
+            (self.retire if keep else self.forget)(arm)
+
+    def retire(self, arm: Arm) -> None:
+        """Stop choosing `arm`, but keep what was learned about it for `revive`. Its pending decisions can still be rewarded.
+
+        Args:
+            arm: its id.
+        """
+        with self._guard.lock:
+            arms = self._state.arms
+            arm = arms.names[arms.known(arm)]
+            arms.check_not_last(arm)
+            self._state.retire(arm)
+
+    def revive(self, arm: Arm) -> None:
+        """Choose a retired arm again, with what was learned about it.
+
+        Args:
+            arm: its id.
+        """
+        self.add_arm(arm, resume=True)
+
+    def forget(self, arm: Arm) -> None:
+        """Forget everything about `arm`, active or retired. Rewards of its pending decisions will be "expired".
+
+        The id may be used again for a new arm, which these rewards do not reach. To let them count, `retire` the arm first.
+
+        Args:
+            arm: its id.
+        """
+        with self._guard.lock:
+            arms = self._state.arms
+            arm = arms.names[arms.known(arm, retired=True)]
+            arms.check_not_last(arm)
+            self._state.forget(arm)
+
+    # --- What changes nothing -------------------------------------------------------------------------------------------------
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that decides."""
+        return self._state.policy
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """The arms that may be chosen, in the order of their slots."""
+        arms = self._state.arms
+        return tuple(arms.names[slot] for slot in arms.slots)
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds played so far: the paper's t - 1."""
+        return self._state.rounds
+
+    @property
+    def pending(self) -> int:
+        """The number of decisions without a reward; with a reward window, the number of decisions that have not settled."""
+        return self._state.n_pending
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the policy runs as machine code; if not, it is interpreted, with the same decisions.
+
+        Each function is compiled when it is first called, for example by the first `explain`. Functions that were never called
+        do not count.
+        """
+        return self._state.chooser.is_compiled
+
+    def __repr__(self) -> str:
+        state = self._state
+        window = "" if state.window is None else f", reward_window={state.window.seconds!r}"
+        return f"Bandit({self.policy!r}, arms={list(self.arms)!r}{window}, rounds={self.rounds})"
+
+    def propensities(self, arms: Iterable[Arm] | None = None) -> dict[Arm, float]:
+        """Return the probability with which the next decision would choose each arm.
+
+        To log the propensity of a decision, use `Decision.propensity`: between two calls, another thread may decide.
+
+        Args:
+            arms: the available arms; all by default.
+
+        Example:
+            >>> import rotting
+            >>> rotting.Bandit(rotting.Uniform(), arms=["a", "b"]).propensities()
+            {'a': 0.5, 'b': 0.5}
+        """
+        with self._guard.lock:
+            state = self._state
+            available, t = state.arms.available(arms), state.rounds + 1
+            trial = state.chooser.copy()  # a copy, since a choice changes the state
+            names = [state.arms.names[slot] for slot in available]
+        return dict(zip(names, trial.probabilities(t, state.random_key, available).tolist(), strict=True))
+
+    def explain(self) -> Explanation[Arm]:
+        """Return the index, mean, window, width, rewards and pending decisions of each arm, for the next decision.
+
+        The index is the policy's own. Without pending decisions, the arm with the largest index is chosen next. With
+        `pending="shrink"`, pending decisions shrink the widths; the `reason` of a `Decision` has the index that was used.
+
+        Example:
+            >>> import rotting
+            >>> bandit = rotting.Bandit(rotting.UCB1(), arms=["a", "b"])
+            >>> bandit.update("a", 3.0)
+            >>> bandit.explain()["a"].mean, bandit.explain()["b"].index
+            (3.0, inf)
+        """
+        with self._guard.lock:
+            state = self._state
+            slots, t = state.arms.slots, state.rounds + 1
+            trial = state.chooser.copy()  # a copy, since explaining may change the state
+            names = {slot: state.arms.names[slot] for slot in slots.tolist()}
+        reasons = {slot: trial.learner.explain(t, slots, slot) for slot in names}
+        return Explanation((names[slot], trial.explanation(slot, reason)) for slot, reason in reasons.items())
+
+    def warm_up(self) -> None:
+        """Prepare every function of the policy, so that no later call waits for the compiler.
+
+        With `compile="now"`, all of them are compiled. With "auto", machine code that is in the cache is loaded, and no call
+        waits for the rest. A policy from outside the library is called on a copy of its state.
+        """
+        with self._guard.lock:
+            state = self._state
+            trial, t, slots = state.chooser.copy(), state.rounds + 1, state.arms.slots
+        trial.warm_up()
+        learner = trial.learner
+        if not is_library_kernel(state.policy.kernel) and t <= state.max_rounds:
+            slot, *_ = trial.choose(t, state.random_key, slots, True)
+            reward = self._reward_rule.middle
+            learner.learn_all(np.full(1, t), np.full(1, slot), np.full(1, reward))
+            learner.learn(t, slot, reward)
+            trial.probabilities(t, state.random_key, slots)
+        learner.forget(int(slots[0]))
+        learner.set_present(slots)
+
+    def get_state(self) -> SavedState:
+        """Return the policy, the arms, the statistics, the decisions and the randomness as JSON-able data, for `from_state`."""
+        with self._guard.lock:
+            twin = self._state.copy()
+        return save(twin)
+
+    def _warn(self) -> None:
+        """Issue the warnings of the state. The lock must be released, since Python may turn a warning into an exception."""
+        messages = self._state.warnings
+        while messages:
+            with suppress(IndexError):  # another thread has issued it meanwhile
+                message = messages.pop()
+                if self._warn_with is None:
+                    warnings.warn(message, RewardsWarning, stacklevel=3)
+                else:
+                    self._warn_with(message)

@@ -1,39 +1,39 @@
 """The state of a bandit: a fold of its events, without locks, clocks or files.
 
 Two states with the same beginning and the same events are equal bit for bit. Every bandit holds one: `Bandit` in memory, and
-the bandits of `rotting.store` with a log of the events.
+the bandits of `rotting.server.store` with a log of the events.
 """
 
+import copy
 import sys
 from collections.abc import Hashable, Iterable
-from typing import Generic, Literal, NamedTuple, TypedDict
+from dataclasses import astuple, dataclass
+from typing import Generic, Literal, NamedTuple, Self
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import nonnegative_int, positive_int
-from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.kernels.random_numbers import derive_key
-from rotting.live.arms import Arm, Arms, Complement, restore_arm
-from rotting.live.chooser import Chooser
-from rotting.live.decisions import Key, Outcome
-from rotting.live.durations import Duration, seconds_in
+from rotting.live.arms import Arm, Arms, restore_arm
 from rotting.live.events import Event, check_event, learned_many
-from rotting.live.explanations import ArmExplanation
 from rotting.live.learner import Learner
 from rotting.live.ledger import Entry, Ledger, Orphans
-from rotting.live.missing_zeros import MissingZeros
-from rotting.live.pages import Page
-from rotting.live.pending_decisions import PendingDecisions
-from rotting.live.probe import Probe
-from rotting.live.reward_rule import RewardRule
+from rotting.live.pending import Chooser
+from rotting.live.values import ArmExplanation, Duration, Key, Outcome, RewardRule, seconds_in
+from rotting.policies.kernels.random_numbers import derive_key
 from rotting.policy import Policy, horizon_error
+from rotting.simulation.engines.tiers import CompileMode
 
 PendingMode = Literal["shrink", "ignore"]
 MAX_PENDING = 10_000
-REVISION = 2
-"""Changes whenever the same events make another state. 1: the rewards of an arm were learned in the order of its decisions."""
+REVISION = 3
+"""Changes whenever the same events make another state."""
+
+# Of `MissingZeros`:
+_OVERDUE = 2  # times the longest delay of a reward
+_ENOUGH_EQUAL, _ENOUGH = 8, 20  # rewards before a warning: if all are equal, and otherwise
+_TRUSTED = 1_000  # rewards
 
 
 def check_learner(policy: object) -> None:
@@ -61,15 +61,60 @@ class RewardWindow(NamedTuple):
         return cls(seconds_in("reward_window", reward_window), value)
 
 
-class BanditOptions(TypedDict, total=False):
-    """The arguments of `Bandit` that have a default and are saved with the bandit."""
+@dataclass
+class MissingZeros:
+    """Detects programs that do not report rewards of 0: if only clicks are reported, every arm looks equally good.
 
-    seed: int
-    pending: PendingMode
-    max_pending: int
-    reward_window: Duration | None
-    missing: float | None
-    probe: float | None
+    A decision that paid nothing must get a reward of 0; a decision without a reward stays pending. As long as no reward was
+    0, only time can tell missing zeros from late rewards. A decision is overdue when it has been pending for more than
+    twice as long as any reward took so far. The bandit warns once most decisions are overdue, after 20 rewards, or after 8
+    if all of them are equal, as clicks are. It stops watching once it has 1,000 rewards that differ, and nearly all
+    decisions have one: then rewards are never 0 by nature.
+
+    `Bandit.update` names an arm and not a decision, so its reward goes to the oldest decision of the arm. If some rewards
+    never come, these delays mean nothing. Then only the delay of the first reward counts, and only equal rewards lead to a
+    warning.
+    """
+
+    rewards: int = 0  # their number
+    last: float | None = None
+    differ: bool = False
+    longest: int = 0  # the longest delay, in rounds
+    by_arm: bool = False  # whether a reward named an arm instead of a decision
+    done: bool = False  # whether rewards need no longer be watched
+
+    def to_json(self) -> list[float | None]:
+        """Return the arguments that restore this object."""
+        return list(astuple(self))
+
+    def add_reward(self, reward: float, delay: int, by_id: bool, n_pending: int) -> bool:
+        """Record the reward of a decision, and return whether to warn now that rewards of 0 seem to be missing.
+
+        Args:
+            reward: the reward.
+            delay: rounds between the decision and the reward.
+            by_id: whether the reward named the decision by its id.
+            n_pending: decisions without a reward.
+        """
+        if reward == 0.0:
+            self.done = True
+            return False
+        if delay > self.longest and (by_id or self.last is None):
+            self.longest = delay
+        self.by_arm = self.by_arm or not by_id
+        if reward != self.last:
+            self.differ, self.last = self.last is not None, reward
+        self.rewards += 1
+        if self.rewards >= _TRUSTED and self.differ and 10 * n_pending <= self.rewards:
+            self.done = True
+            return False
+        # At most `_OVERDUE (longest + 1)` pending decisions are not overdue; there must be more overdue ones than all others.
+        if n_pending <= self.rewards + 2 * _OVERDUE * (self.longest + 1) or self.rewards < _ENOUGH_EQUAL:
+            return False
+        if self.differ and (self.by_arm or self.rewards < _ENOUGH):
+            return False
+        self.done = True
+        return True
 
 
 class Redecision(NamedTuple):
@@ -103,19 +148,17 @@ class BanditState(Generic[Arm]):
         ledger: Ledger,
         orphans: Orphans,
         window: RewardWindow | None = None,
-        probe: Probe | None = None,
     ) -> None:
-        self.policy, self.learner, self.pending_rule = learner.policy, learner, pending_rule
+        self.policy, self.pending_rule = learner.policy, pending_rule
         self.arms, self.random_key, self.rounds, self.ledger, self.orphans = arms, random_key, rounds, ledger, orphans
-        self.window, self.probe = window, probe
+        self.window = window
         self.latest = 0.0
-        """With a reward window, the time of the latest decision."""
-        self.pending = PendingDecisions(learner, pending_rule == "shrink")
-        self.chooser = Chooser(learner, self.pending)
+        """The time of the latest decision."""
+        self.chooser = Chooser(learner, pending_rule == "shrink")
         self.max_rounds = sys.maxsize if self.policy.max_rounds is None else self.policy.max_rounds
         self.missing_zeros = MissingZeros()
         self.events: list[Event] | None = None
-        """The events that the listener has not got yet; None if there is no listener."""
+        """The events of the changes since they were last taken; None if they are not recorded."""
         self.warnings: list[str] = []
         """The warnings that were not issued yet."""
         self._warned_full = False
@@ -130,7 +173,6 @@ class BanditState(Generic[Arm]):
         max_pending: int = MAX_PENDING,
         reward_window: Duration | None = None,
         missing: float | None = 0.0,
-        probe: float | None = None,
         compile: CompileMode = "auto",
     ) -> "BanditState[Arm]":
         """Return the state before the first event; the arguments are those of `Bandit`."""
@@ -142,10 +184,22 @@ class BanditState(Generic[Arm]):
         ledger = Ledger(positive_int("max_pending", max_pending))
         learner = Learner.new(policy, len(names.names), compile)
         window = RewardWindow.checked(policy, reward_window, missing)
-        pauses = None if probe is None else Probe(probe)
-        state = cls(learner, pending, names, random_key, 0, ledger, Orphans(ledger.max_pending), window, pauses)
+        state = cls(learner, pending, names, random_key, 0, ledger, Orphans(ledger.max_pending), window)
         state.missing_zeros.done = window is not None
         return state
+
+    def copy(self) -> Self:
+        """Return an independent copy that records no events."""
+        twin = copy.copy(self)
+        twin.chooser, twin.arms, twin.ledger = self.chooser.copy(), self.arms.copy(), self.ledger.copy()
+        twin.orphans, twin.missing_zeros = self.orphans.copy(), copy.copy(self.missing_zeros)
+        twin.events, twin.warnings = None, []
+        return twin
+
+    @property
+    def learner(self) -> Learner:
+        """The policy with what it learned."""
+        return self.chooser.learner
 
     @property
     def n_pending(self) -> int:
@@ -195,16 +249,14 @@ class BanditState(Generic[Arm]):
         arms, without = (None if each is None else map(restore_arm, each) for each in (data["arms"], data["without"]))
         among, slot = self.arms.available(arms, without), self.arms.known(arm)
         if len(self.ledger.entries) >= self.ledger.max_pending:
-            self._end_oldest(None)
+            self._end_oldest()
         chosen, _, _ = self.chooser.choose(t, self.random_key, among, False)
         if propensity is None and self.learner.uses_propensity:
             propensity = 1.0
         self.rounds = t
-        if self.probe is not None:
-            self.probe.pulled(slot, t)
         self.ledger.add(Entry(data["id"], slot, t, propensity, data.get("time")))
         self.latest = data.get("time", self.latest)
-        self.pending.decided(slot)
+        self.chooser.decided(slot)
         self._record("decided", **data)
         return Redecision(arm, self.arms.names[chosen])
 
@@ -214,22 +266,6 @@ class BanditState(Generic[Arm]):
 
     # --- Decisions --------------------------------------------------------------------------------------------------------
 
-    def available(
-        self, arms: Iterable[Hashable] | None, without: Iterable[Hashable] | None = None, count: int = 1
-    ) -> Ints | Complement:
-        """Return the slots that `count` distinct arms can be chosen from; `arms` and `without` as for `Bandit.decide`."""
-        among = self.arms.available(arms, without)
-        if self.probe is None:
-            return among
-        return self.probe.unpaused(among, self.arms.slots, count, self.rounds + 1, self.random_key)
-
-    def paused(self) -> list[Arm]:
-        """Return the arms that the probe paused at the last call of `available`, in the order of their slots."""
-        if self.probe is None:
-            return []
-        names, active = self.arms.names, self.arms.active
-        return [names[slot] for slot in sorted(self.probe.in_effect) if active.get(names[slot]) == slot]
-
     def check_rounds(self, more: int) -> None:
         """Raise an error if the policy is not tuned for so many more rounds."""
         last = self.rounds + more
@@ -237,43 +273,37 @@ class BanditState(Generic[Arm]):
             raise horizon_error(self.policy, "round", last, got=f"round {last}")
 
     def decide(
-        self, among: Ints | Complement | Page, key: Key, explained: bool, now: float
+        self, among: Ints, key: Key, explained: bool, now: float, unit: str | None = None
     ) -> tuple[Entry, ArmExplanation | None]:
-        """Choose one of the slots `among` at the time `now`; `explained`: with its propensity and the reason."""
+        """Choose one of the slots `among` at the time `now`; `explained`: with its propensity and the reason.
+
+        The caller has called `check_rounds`.
+        """
         ledger, t = self.ledger, self.rounds + 1
-        if t > self.max_rounds:  # first, to save every decision the call
-            self.check_rounds(1)
         if len(ledger.entries) >= ledger.max_pending:
-            self._end_oldest(among if type(among) is Page else None)
+            self._end_oldest()
         slot, propensity, reason = self.chooser.choose(t, self.random_key, among, explained)
         entry = Entry(key, slot, t, propensity, now)
         self.rounds = t
         ledger.add(entry)
-        self.pending.decided(slot)
-        if self.window is not None:
-            self.latest = now
-        if self.probe is not None:
-            self.probe.pulled(slot, t)
+        self.chooser.decided(slot)
+        self.latest = now
         if self.events is not None:
-            arms, without = among.describe(self.arms) if type(among) is Page else self.arms.describe(among)
+            arms, without = self.arms.describe(among)
             made: Event = {"event": "decided", "id": key, "round": t, "arm": self.arms.names[slot]}
             made |= {"arms": arms, "without": without, "propensity": propensity}
-            if paused := self.paused():
-                made["paused"] = paused
-            self.events.append(made if self.window is None else {**made, "time": now})
+            if unit is not None:
+                made["unit"] = unit
+            self.events.append({**made, "time": now})
         return entry, reason
 
-    def _end_oldest(self, page: Page | None) -> None:
+    def _end_oldest(self) -> None:
         """Expire the oldest decision, to make room for a new one; with a reward window, close its window."""
         oldest: Entry = self.ledger.oldest()  # type: ignore[assignment]
-        ended = [oldest.slot]
         if self.window is None:
             self.end(oldest, "expired", None)
         else:
-            ended += self.settle(oldest.round, self.window.missing)
-        if page is not None:
-            for slot in ended:
-                page.recount(slot)
+            self.settle(oldest.round, self.window.missing)
         if not self._warned_full:
             self._warned_full = True
             self.warnings.append(
@@ -284,18 +314,15 @@ class BanditState(Generic[Arm]):
     def reward(self, key: Key, value: float) -> Outcome:
         """Learn the reward of a pending decision; with a reward window, keep it until the window closes."""
         ledger = self.ledger
-        entry = ledger.entries.get(key)
-        if entry is None or entry.reward is not None:
+        entry = ledger.find_open(key)
+        if entry is None:
             return ledger.outcome_if_not_open(key, value)
         if self.window is None:
-            self.learner.learn(self.rounds, entry.slot, value, entry.propensity)
-            ledger.close(entry, value)
-            self.pending.learned(entry.slot, value, True)
+            self._close(entry, value, value)
         else:
             ledger.hold(entry, value)
             self._settle_rewarded()
-        if self.events is not None:
-            self.events.append({"event": "rewarded", "id": key, "reward": value})
+        self._record("rewarded", id=key, reward=value)
         if not self.missing_zeros.done:
             delay, by_id, n_pending = self.rounds - entry.round, type(key) is str, len(ledger.entries)
             if self.missing_zeros.add_reward(value, delay, by_id, n_pending):
@@ -307,38 +334,36 @@ class BanditState(Generic[Arm]):
 
     def end(self, entry: Entry, event: str, value: float | None) -> None:
         """End a pending decision (`event`: "cancelled" or "expired") without its reward; learn `value` instead unless None."""
-        self.chooser.settle(entry, value, self.rounds)
+        self._close(entry, value, None)
         self.missing_zeros.done = self.missing_zeros.done or value == 0.0
-        self.ledger.close(entry, None)
         self._record(event, id=entry.key, **({"reward": value} if event == "expired" else {}))
         self._settle_rewarded()
 
-    def settle(self, last: int, missing: float | None) -> list[int]:
-        """Settle all decisions up to round `last`: learn the reward that each of them has, or `missing` unless None.
+    def _close(self, entry: Entry, learned: float | None, reported: float | None) -> None:
+        """Close a pending decision: learn a reward unless it is None, and remember the one that was reported."""
+        self.chooser.settle(entry, learned, self.rounds)
+        self.ledger.close(entry, reported)
 
-        Returns the slots of the decisions after them that settle now, too.
-        """
+    def settle(self, last: int, missing: float | None) -> None:
+        """Settle all decisions up to round `last`: learn the reward that each of them has, or `missing` unless None."""
         for entry in list(self.ledger.until(last)):
-            self.chooser.settle(entry, missing if entry.reward is None else entry.reward, self.rounds)
-            self.ledger.close(entry, entry.reward)
+            self._close(entry, missing if entry.reward is None else entry.reward, entry.reward)
         self._record("settled", round=last, missing=missing)
-        return self._settle_rewarded()
+        self._settle_rewarded()
 
-    def _settle_rewarded(self) -> list[int]:
-        """Settle the oldest decisions as long as they have a reward, and return their slots.
+    def _settle_rewarded(self) -> None:
+        """With a reward window, settle the oldest decisions as long as they have a reward.
 
         So rewards that are reported at once are learned at once. No event is needed, since this follows from the others.
         """
-        slots: list[int] = []
         while self.window is not None and (oldest := self.ledger.oldest()) is not None and oldest.reward is not None:
-            self.chooser.settle(oldest, oldest.reward, self.rounds)
-            self.ledger.close(oldest, oldest.reward)
-            slots.append(oldest.slot)
-        return slots
+            self._close(oldest, oldest.reward, oldest.reward)
 
-    def closed_by(self, now: float) -> list[Entry]:
-        """Return the decisions whose reward window has closed, oldest first."""
-        return [] if self.window is None else list(self.ledger.made_until(now - self.window.seconds, now))
+    def settle_closed(self, now: float) -> None:
+        """Settle the decisions whose reward window has closed."""
+        closed = [] if self.window is None else list(self.ledger.made_until(now - self.window.seconds, now))
+        if self.window is not None and closed:
+            self.settle(closed[-1].round, self.window.missing)
 
     # --- Rewards without a decision ---------------------------------------------------------------------------------------
 
@@ -351,13 +376,10 @@ class BanditState(Generic[Arm]):
         self.check_rounds(1)
         propensity = None
         if uses_propensity:  # computed on copies, since a choice changes the state
-            chances = self.pending.copy().probabilities(self.learner.copy(), rounds, self.random_key, self.arms.slots)
+            chances = self.chooser.copy().probabilities(rounds, self.random_key, self.arms.slots)
             propensity = float(chances[np.searchsorted(self.arms.slots, slot)])
-        self.learner.learn(rounds, slot, value, propensity)
+        self.chooser.learn(rounds, slot, value, propensity)
         self.rounds = rounds
-        if self.probe is not None:
-            self.probe.pulled(slot, rounds)
-        self.pending.learned(slot, value, False)
         self._record("learned", arm=self.arms.names[slot], reward=value)
 
     def ignore(self, arm: Hashable) -> None:
@@ -372,12 +394,8 @@ class BanditState(Generic[Arm]):
         places = [self.arms.known(arm, retired=True) for arm in arms]
         slots = np.array(places, np.int64)[which]
         self.check_rounds(which.size)
-        self.learner.learn_rounds(self.rounds + 1, slots, rewards, propensities)
-        if self.probe is not None:
-            for slot, row in zip(*np.unique(slots, return_index=True), strict=True):
-                self.probe.pulled(int(slot), self.rounds + 1 + int(row))
+        self.chooser.learn_many(self.rounds + 1, slots, rewards, propensities)
         self.rounds += which.size
-        self.pending.learned_all(slots, rewards)
         if self.events is not None:
             self.events += learned_many([self.arms.names[slot] for slot in places], which, rewards, propensities)
 
@@ -388,16 +406,14 @@ class BanditState(Generic[Arm]):
         if arm in self.arms.retired:
             self._forget(arm)  # part of adding, without an event of its own
         if not self.arms.free:
-            self.learner.add_slot()
-            self.pending.add_slot()
+            self.chooser.add_slot()
         slot = self.arms.add(arm)
         self.learner.forget(slot)
         self.learner.set_present(self.arms.slots)
         if prior is not None:
             mean, weight = prior
             for _ in range(weight):
-                self.learner.learn(max(1, self.rounds), slot, mean)
-                self.pending.learned(slot, mean, False)
+                self.chooser.learn(max(1, self.rounds), slot, mean)
         self._record("added", arm=arm, prior=None if prior is None else list(prior))
 
     def retire(self, arm: Hashable) -> None:
@@ -423,9 +439,6 @@ class BanditState(Generic[Arm]):
         self.orphans.add(arm, [each.key for each in entries if isinstance(each.key, int) and each.reward is None])
         for entry in entries:
             self.ledger.close(entry, None)
-        self.learner.forget(slot)
+        self.chooser.forget(slot)
         self.learner.set_present(self.arms.slots)
-        self.pending.forget(slot)
-        if self.probe is not None:
-            self.probe.forget(slot)
         self._settle_rewarded()

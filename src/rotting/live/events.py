@@ -6,7 +6,7 @@ settled. An event is a dict of values that JSON can carry:
 
 | event | other fields |
 |---|---|
-| `decided` | `id` (the number of the round for a `pull`), `round`, `arm`, `arms`, `without`, `propensity`, `time`, `paused` |
+| `decided` | `id` (the number of the round for a `pull`), `round`, `arm`, `arms`, `without`, `propensity`, `time`, `unit` |
 | `rewarded` | `id`, `reward` |
 | `cancelled` | `id` |
 | `expired` | `id`, `reward`: the reward that is learned instead, or None |
@@ -18,12 +18,11 @@ settled. An event is a dict of values that JSON can carry:
 | `retired`, `revived`, `forgotten` | `arm` |
 
 `arms` lists the arms that a decision could choose from, or `without` those that it could not; both are None if it could choose
-any. `propensity` is None for a `pull` of a policy that draws, unless the policy itself needs it. Only decisions of bandits with
-a reward window have a `time`, in seconds since 1970. `paused` lists the arms that the probe had paused; it is left out if there
-were none. Unless the others did not suffice, `arms` or `without` excludes them, too.
+any. `propensity` is None for a `pull` of a policy that draws, unless the policy itself needs it. `time` is in seconds,
+since 1970 for a bandit with a reward window and for a durable one. `unit` is there if `decide` was given one.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -32,8 +31,6 @@ from rotting.common.arrays import Floats, Ints
 from rotting.errors import InvalidValueError
 
 Event = dict[str, Any]
-Listener = Callable[[list[Event]], None]
-"""A callback that gets the events of one call of a bandit, in order, while the bandit is locked and before the call returns."""
 
 _FIELDS: dict[str, set[str]] = {
     "decided": {"id", "round", "arm", "arms", "without", "propensity"},
@@ -93,7 +90,7 @@ def check_event(event: object) -> tuple[str, Event]:
     """Return the kind of an event and its other fields, or raise an error if it is not an event."""
     data = dict(event) if isinstance(event, dict) else {}
     kind = data.pop("event", None)
-    fields = set(data) - {"time", "paused"} if kind == "decided" else set(data)
+    fields = set(data) - {"time", "unit"} if kind == "decided" else set(data)
     if _FIELDS.get(kind) != fields:
         raise InvalidValueError("event", f"be one of {', '.join(_FIELDS)} with its own fields", event)
     return kind, data

@@ -1,25 +1,26 @@
 """A policy with its state: calls its compiled functions to choose and to learn, and makes room as rounds and arms come."""
 
 import copy
-import functools
 import math
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.kernel_errors import check_choice, check_reason
-from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidTypeError
-from rotting.kernels.binding import KernelFunction, bind
-from rotting.kernels.readable_errors import is_library_code
 from rotting.live import policy_state as states
-from rotting.live.admitted_arms import AdmittedArms
-from rotting.live.learner_functions import LearnerFunctions, SlotAndReason
 from rotting.live.shared_functions import shared
-from rotting.parts.stack_pool import LARGE, longer, longer_with_reserve
-from rotting.policy import Policy, Reason
+from rotting.policies.kernels.binding import Bindings, KernelFunction, bind
+from rotting.policies.kernels.policy_functions import explain, new_state, update
+from rotting.policies.kernels.readable_errors import is_library_code
+from rotting.policies.parts.hull import LARGE, longer, longer_with_reserve
+from rotting.policy import Params, Policy, Reason
+from rotting.simulation.engines.entry_points import EntryPoint
+from rotting.simulation.engines.game import full_parts, is_full, set_propensity, write_propensity
+from rotting.simulation.engines.kernel_errors import check_choice, check_reason
+from rotting.simulation.engines.tiers import CompileMode, Functions
 
 T = TypeVar("T")
 
@@ -28,7 +29,84 @@ UNKNOWN = Reason(math.nan, math.nan, 0, math.nan)
 """The reason if the policy explains nothing or did not choose."""
 
 
-@functools.cache
+# --- The functions of a policy as a learner calls them ------------------------------------------------------------------------
+
+
+def plain_reason(p: Params, s: object, t: int, arms: Ints, arm: int) -> tuple[float, float, int, float]:
+    """Return the reason for an arm as a plain tuple: Python gets it in a tenth of the time of a `Reason`."""
+    reason = explain(p, s, t, arms, arm)
+    return float(reason.value), float(reason.mean), int(reason.window), float(reason.width)
+
+
+def learn(p: Params, s: object, t: int, arm: int, reward: float) -> bool:
+    """Learn a reward; return True if the state has no room for it, in which case nothing is learned."""
+    update(p, s, t, arm, reward)
+    return is_full(s)
+
+
+def learn_all(p: Params, s: object, first: int, rounds: Ints, slots: Ints, rewards: Floats, propensities: Floats) -> int:
+    """Learn the rewards from position `first` on; return the position of the first one without room, or their number.
+
+    If `propensities` is empty, those in the state are used.
+    """
+    for k in range(first, slots.size):
+        if propensities.size > 0:
+            set_propensity(s, slots[k], propensities[k])
+        update(p, s, rounds[k], slots[k], rewards[k])
+        if is_full(s):
+            return k
+    return slots.size
+
+
+class LearnerFunctions(Functions):
+    """The functions of a policy: each is compiled when it is first called, and `learn` at once; interpreted until then."""
+
+    choose: Callable[..., int]
+    learn: Callable[..., bool]
+    learn_all: Callable[..., int]
+    explain: Callable[..., tuple[float, float, int, float]] | None
+    propensities: Callable[..., None] | None
+
+    def __init__(self, policy: Policy, mode: CompileMode) -> None:
+        super().__init__(partial(_entries, policy), mode, at_once=("learn",))
+        propensities = policy.kernel.propensities
+        self.are_trusted = is_trusted(policy)
+        """Whether choices and reasons need no checks."""
+        self.propensities_are_trusted = propensities is None or is_library_code(propensities)
+
+
+def is_trusted(policy: Policy) -> bool:
+    """Return whether a policy is part of the library, so that its return values need no checks."""
+    kernel = policy.kernel
+    return is_library_code(kernel.choose) and (kernel.explain is None or is_library_code(kernel.explain))
+
+
+def _entries(policy: Policy) -> dict[str, EntryPoint | None]:
+    """Return the functions that a learner calls, by their names in `LearnerFunctions`."""
+    kernel, arms, numbers = policy.kernel, np.zeros(1, np.int64), np.zeros(1)
+    state = new_state(policy, 1, 1)  # of the types of every state of the policy
+
+    def entry(function: KernelFunction | None, *rest: object, allocates: bool = False) -> EntryPoint | None:
+        return None if function is None else EntryPoint(function, policy, (policy.params, state, *rest), allocates)
+
+    parts: Bindings = {update: kernel.update, **full_parts(kernel)}
+    # The reason of a user's policy is checked before it is converted.
+    has_reason = kernel.explain is not None and is_trusted(policy)
+    reason = bind(plain_reason, {explain: kernel.explain}) if has_reason else kernel.explain
+    divides = {set_propensity: write_propensity} if "propensity" in state._fields else {}
+    return {
+        "choose": entry(kernel.choose, 1, 1, arms),
+        "learn": entry(bind(learn, parts), 1, 0, 0.0),
+        "learn_all": entry(bind(learn_all, {**parts, **divides}), 0, arms, arms, numbers, numbers),
+        "explain": entry(reason, 1, arms, 0, allocates=not is_trusted(policy)),
+        "propensities": entry(kernel.propensities, 1, arms, numbers, allocates=True),
+    }
+
+
+# --- The learner --------------------------------------------------------------------------------------------------------------
+
+
+@cache
 def _enlarge_with_reserve(enlarge: KernelFunction) -> KernelFunction:
     """Return a policy's `enlarge` for interpreted code, which copies nothing in most calls."""
     return bind(enlarge, {longer: longer_with_reserve})
@@ -36,24 +114,6 @@ def _enlarge_with_reserve(enlarge: KernelFunction) -> KernelFunction:
 
 class Learner:
     """A policy with its state."""
-
-    # Without slots, the first copy would turn the attributes into a dict, and a decision would take 10 % longer.
-    __slots__ = (
-        "_enlarge",
-        "_functions",
-        "_may_be_full",
-        "_params",
-        "_propensities_are_trusted",
-        "admitted",
-        "capacity",
-        "compile",
-        "is_trusted",
-        "n_slots",
-        "policy",
-        "state",
-        "updates",
-        "uses_propensity",
-    )
 
     def __init__(
         self,
@@ -76,8 +136,6 @@ class Learner:
         """Whether the policy divides rewards by the propensity of their decision."""
         self.is_trusted = functions.are_trusted
         """Whether the policy is part of the library, so that its return values need no checks."""
-        self.admitted = AdmittedArms(functions, can_hide=self.is_trusted and kernel.readmit is not None)
-        """The arms that the state is ready to choose among."""
         self._may_be_full = kernel.enlarge is not None
         self._enlarge: KernelFunction | None = None
         if kernel.enlarge is not None and is_library_code(kernel.enlarge):
@@ -95,7 +153,7 @@ class Learner:
     def copy(self) -> "Learner":
         """Return an independent copy."""
         twin = copy.copy(self)
-        twin.state, twin.admitted = states.copy(self.state), self.admitted.copy()
+        twin.state = states.copy(self.state)
         return twin
 
     def make_room(self, t: int, rewards: int = 1) -> None:
@@ -103,60 +161,21 @@ class Learner:
 
         Compiled code does not check its indices, so a policy must never record more rewards than its capacity.
         """
-        needed = max(t, self.updates + rewards)
-        if needed > self.capacity and not self._may_be_full:
-            self.grow(max(needed, 2 * self.capacity))
+        if (t > self.capacity or self.updates + rewards > self.capacity) and not self._may_be_full:
+            self.grow(max(t, self.updates + rewards, 2 * self.capacity))
 
     def grow(self, capacity: int) -> None:
         """Give the state a larger capacity."""
         self.state = states.grow(self.policy, self.state, self.n_slots, capacity, self.compile)
         self.capacity = capacity
 
-    def match_room(self, other: "Learner") -> None:
-        """Give this learner and another one the larger of their capacities and counts of updates, to compare the rest."""
-        capacity, updates = max(self.capacity, other.capacity), max(self.updates, other.updates)
-        for each in (self, other):
-            each.updates = updates
-            if each.capacity < capacity:
-                each.grow(capacity)
-
     def choose(self, t: int, key: int, arms: Ints) -> int:
-        """Return the slot that the policy chooses in round t. The caller must not change the array `arms` afterwards."""
-        if t > self.capacity or self.updates >= self.capacity:
-            self.make_room(t)
-        if arms is not self.admitted.ready_for:
-            self.admitted.admit(self._params, self.state, self.n_slots, arms)
+        """Return the slot that the policy chooses in round t."""
+        self.make_room(t)
         slot = self._functions.choose(self._params, self.state, t, key, arms)
         if not self.is_trusted:
             check_choice(self.policy, slot, arms)
-        return slot if type(slot) is int else int(slot)  # interpreted policies may return integers of NumPy
-
-    def choose_and_explain(self, t: int, key: int, arms: Ints) -> SlotAndReason:
-        """Return the slot that `choose` returns, with the reason."""
-        both = self._functions.choose_and_explain
-        if both is None:
-            slot = self.choose(t, key, arms)
-            return slot, *self.explain(t, arms, slot)
-        if t > self.capacity or self.updates >= self.capacity:
-            self.make_room(t)
-        if arms is not self.admitted.ready_for:
-            self.admitted.admit(self._params, self.state, self.n_slots, arms)
-        return both(self._params, self.state, t, key, arms)
-
-    def hide(self, arms: Ints, hidden: frozenset[int]) -> Ints | None:
-        """Return an array that stands for `arms` without the `hidden` ones in the next choice; None if that is not possible.
-
-        Only the length of the array counts: the policy's tournament knows which arms are hidden. So no arm is listed, which
-        would take time for every arm.
-        """
-        return self.admitted.hide(self._params, self.state, self.n_slots, arms, hidden)
-
-    def change_hidden(self, shown: list[int], hidden: list[int]) -> Ints | None:
-        """Show some slots of the last `hide` again and hide others; return an array as `hide` does.
-
-        Since then, nothing may have been called but `change_hidden` and choices from the arrays that were returned.
-        """
-        return self.admitted.change_hidden(self._params, self.state, shown, hidden)
+        return int(slot)  # interpreted policies may return integers of NumPy
 
     def call(self, function: Callable[..., T], t: int, *more: object) -> T:
         """Call a compiled function that takes the policy's parameters, its state and the round first."""
@@ -164,8 +183,7 @@ class Learner:
 
     def learn(self, t: int, slot: int, reward: float, propensity: float | None = None) -> None:
         """Learn a reward in round t. If there is no memory for it, nothing is learned."""
-        if t > self.capacity or self.updates >= self.capacity:
-            self.make_room(t)
+        self.make_room(t)
         if propensity is not None and self.uses_propensity:
             self.state.propensity[slot] = propensity
         while self._functions.learn(self._params, self.state, t, slot, reward):
@@ -216,9 +234,11 @@ class Learner:
         if self._functions.explain is None:
             return UNKNOWN
         reason = self._functions.explain(self._params, self.state, t, arms, slot)
-        if not self.is_trusted:
-            check_reason(self.policy, reason)
-        return reason
+        if self.is_trusted:
+            return Reason(*reason)
+        check_reason(self.policy, reason)
+        value, mean, window, width = reason
+        return Reason(float(value), float(mean), int(window), float(width))  # interpreted, it may return numbers of NumPy
 
     def probabilities_before_choice(self, t: int, arms: Ints) -> Floats | None:
         """Return what `probabilities` returns, without changing the choice that follows.
@@ -254,4 +274,3 @@ class Learner:
     def forget(self, slot: int) -> None:
         """Reset a slot, as if its arm had never been pulled."""
         states.forget_arm(self.policy, self.state, slot, self.capacity, self.compile)
-        self.admitted.reset()  # the slot is as in a new state, where every arm is admitted

@@ -8,15 +8,15 @@ from collections.abc import Callable
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.compile import compiled, draw_error
-from rotting.engines.game import draw
-from rotting.engines.kernel_errors import compile_error
 from rotting.errors import CheckError, InvalidArgumentError, KernelError
-from rotting.kernels.binding import bind, digest
-from rotting.kernels.random_numbers import derive_key
-from rotting.kernels.readable_errors import naming_owner, with_readable_errors
-from rotting.live.checked_games import require
+from rotting.live.checks import require
+from rotting.policies.kernels.binding import bind, digest
+from rotting.policies.kernels.random_numbers import derive_key
+from rotting.policies.kernels.readable_errors import naming_owner, with_readable_errors
 from rotting.problems.noise import Noise, check_kernel, from_json, not_a_noise
+from rotting.simulation.engines.compile import compiled, draw_error
+from rotting.simulation.engines.game import draw
+from rotting.simulation.engines.kernel_errors import compile_error
 
 _MEANS = (-2.5, 0.3, 0.8, 4.0)
 _LARGEST_END = 100.0  # ends of the range of means that are tried: some noises take time in proportion to the mean

@@ -1,28 +1,28 @@
 """Functions on the state of any policy: grow it, reset one arm, write it as JSON and read it back.
 
-A state is a NamedTuple of arrays, or of NamedTuples of arrays (`kernels/nested_state.py`). Calling `init` with other sizes
+A state is a NamedTuple of arrays, or of NamedTuples of arrays (`policy_functions.py`). Calling `init` with other sizes
 shows which arrays have an axis of arms (always the first). A smaller state is the leading corner of a larger one, except for
 what is tuned to the number of arms (`Kernel.tune`). Nothing else needs to be known about the policy.
 """
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
 from rotting.common.arrays import AnyArray, Ints
-from rotting.engines.entry_points import EntryPoint
-from rotting.engines.tiers import CompileMode, Functions
 from rotting.errors import InvalidValueError
-from rotting.kernels.binding import KernelFunction
-from rotting.kernels.nested_state import State, flatten, unflatten
-from rotting.kernels.nested_state import new_state as new_state  # noqa: PLC0414 - part of this module's interface
-from rotting.kernels.readable_errors import is_library_code, with_readable_errors
 from rotting.live.shared_functions import shared
-from rotting.parts.presence import Presence
+from rotting.policies.kernels.binding import KernelFunction
+from rotting.policies.kernels.policy_functions import State, flatten, unflatten
+from rotting.policies.kernels.policy_functions import new_state as new_state  # noqa: PLC0414 - part of this module's interface
+from rotting.policies.kernels.readable_errors import is_library_code, with_readable_errors
+from rotting.policies.parts.presence import Presence
 from rotting.policy import Policy, small_capacity
+from rotting.simulation.engines.entry_points import EntryPoint
+from rotting.simulation.engines.tiers import CompileMode, Functions
 
 _MANY_ARMS = 1_000  # arms: with more, compiling the functions that add and remove arms pays
 
@@ -134,25 +134,16 @@ class SavedArray(TypedDict):
     data: str  # its bytes, little-endian, in base 64
 
 
-_PIECE = 3 * 8_192  # bytes encoded at a time: a multiple of three, so that base 64 needs no padding between pieces
-
-
-def to_json(state: NamedTuple, take_break: Callable[[], None] = lambda: None) -> dict[str, SavedArray]:
-    """Return the arrays as JSON-able data, under their dotted names.
-
-    `take_break` is called between small pieces of work, so that other threads can run.
-    """
+def to_json(state: NamedTuple) -> dict[str, SavedArray]:
+    """Return the arrays as JSON-able data, under their dotted names."""
     return {
-        name: {"dtype": str(array.dtype), "shape": list(array.shape), "data": "".join(_base64(array, take_break))}
+        name: {"dtype": str(array.dtype), "shape": list(array.shape), "data": base64.b64encode(_raw(array)).decode()}
         for name, array in flatten(state).items()
     }
 
 
-def _base64(array: AnyArray, take_break: Callable[[], None]) -> Iterator[str]:
-    raw = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8)
-    for start in range(0, raw.size, _PIECE):
-        take_break()
-        yield base64.b64encode(raw[start : start + _PIECE].tobytes()).decode()
+def _raw(array: AnyArray) -> bytes:
+    return array.astype(array.dtype.newbyteorder("<")).tobytes()
 
 
 def from_json(policy: Policy, data: Any, n_arms: int, capacity: int) -> Any:

@@ -4,33 +4,20 @@ Binding the functions of a policy and looking them up takes as long as hundreds 
 A process with thousands of bandits does it once for each kind of policy.
 """
 
-import os
-import threading
 from collections.abc import Callable, Hashable
 from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
 
-from rotting.engines.tiers import CompileMode, resolve_mode
-from rotting.kernels.readable_errors import is_library_code
+from rotting.policies.kernels.readable_errors import is_library_code
 from rotting.policy import Kernel, Policy
+from rotting.simulation.engines.tiers import CompileMode, resolve_mode
 
 T = TypeVar("T")
 
 _MOST = 1_000  # functions that are kept; a service has a few for each kind of policy
 _made: dict[Hashable, Any] = {}
-_lock = threading.RLock()
-
-
-def _after_fork_in_child() -> None:
-    """Forget a lock that a thread of the parent may hold."""
-    global _lock  # noqa: PLW0603 - the process decides
-    _lock = threading.RLock()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def shared(policy: Policy, state: object, compile: CompileMode, make: Callable[[Policy, CompileMode], T]) -> T:
@@ -51,13 +38,10 @@ def shared(policy: Policy, state: object, compile: CompileMode, make: Callable[[
         return make(policy, mode)
     key = (make, mode, policy.kernel, _types(policy.params), _types(state))
     found: T | None = _made.get(key)
-    if found is None:  # checked without the lock, so that nobody waits while the functions of another policy are compiled
-        with _lock:
-            found = _made.get(key)
-            if found is None:
-                if len(_made) >= _MOST:
-                    _made.clear()
-                found = _made[key] = make(policy, mode)
+    if found is None:
+        if len(_made) >= _MOST:
+            _made.clear()
+        found = _made.setdefault(key, make(policy, mode))  # of those that several threads make, all take one
     return found
 
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, POSITIVE, Rule
-from rotting.kernels.elementary import ceil, log
-from rotting.kernels.random_numbers import uniform
-from rotting.parts.prefix_sums import append, window_mean
-from rotting.parts.presence import Presence, new_presence
-from rotting.parts.reward_scale import OUTSIDE, check_range, to_unit
+from rotting.policies.kernels.elementary import ceil, log
+from rotting.policies.kernels.random_numbers import uniform
+from rotting.policies.parts.prefix_sums import append, window_mean
+from rotting.policies.parts.presence import Presence, new_presence
+from rotting.policies.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 _HORIZON = Rule("a whole number, 2 or more", low=2, whole=True)

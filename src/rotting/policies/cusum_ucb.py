@@ -8,13 +8,12 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, positive_int
 from rotting.errors import InvalidValueError
-from rotting.kernels.elementary import log
-from rotting.kernels.exact_sums import add
-from rotting.kernels.random_numbers import uniform
-from rotting.parts.first_pulls import first_new
-from rotting.parts.largest_index import by_index
-from rotting.parts.restarts import GLOBAL, RESTART
-from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range, to_unit
+from rotting.policies.kernels.elementary import log
+from rotting.policies.kernels.exact_sums import add
+from rotting.policies.kernels.random_numbers import uniform
+from rotting.policies.parts.indices import by_index, first_new
+from rotting.policies.parts.presence import GLOBAL, RESTART
+from rotting.policies.parts.reward_scale import OUTSIDE, RangeOptions, check_range, to_unit
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 

@@ -8,10 +8,17 @@ import numpy as np
 from rotting.common.arrays import Ints
 from rotting.common.rules import FRACTION, INDEX, POSITIVE, RANGE_SCALE, positive_int
 from rotting.errors import InvalidValueError
-from rotting.kernels.elementary import log
-from rotting.parts.discounts import Discounted, add_discounted, discount_to, forget_discounted, new_discounted, start_discounted
-from rotting.parts.largest_index import by_index
-from rotting.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise, range_of, reset_noise
+from rotting.policies.kernels.elementary import log
+from rotting.policies.parts.forgetting import (
+    Discounted,
+    add_discounted,
+    discount_to,
+    forget_discounted,
+    new_discounted,
+    start_discounted,
+)
+from rotting.policies.parts.indices import by_index
+from rotting.policies.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise, range_of, reset_noise
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 _NEGLIGIBLE = 1e-290  # a discounted count below this loses digits: the arm goes first again

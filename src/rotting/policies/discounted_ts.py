@@ -6,10 +6,10 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, FRACTION, POSITIVE
-from rotting.kernels.elementary import power
-from rotting.kernels.exact_sums import add
-from rotting.parts.posteriors import POSTERIOR, thompson
-from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, to_policy_scale
+from rotting.policies.kernels.elementary import power
+from rotting.policies.kernels.exact_sums import add
+from rotting.policies.parts.posteriors import POSTERIOR, thompson
+from rotting.policies.parts.reward_scale import OUTSIDE, check_range, declared_range, to_policy_scale
 from rotting.policy import Kernel, Params, Policy, parameter
 
 

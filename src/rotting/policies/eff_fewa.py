@@ -7,12 +7,12 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import ABOVE_ONE, POSITIVE, SCALE
-from rotting.kernels.binding import bind_all
-from rotting.parts import arm_filter
-from rotting.parts.arm_filter import is_kept, keep_all, keep_close, least_pulled
-from rotting.parts.confidence import window_width
-from rotting.parts.delayed_windows import Grid, eff_update, new_grid
-from rotting.parts.noise_scale import NoiseScale, forget, new_noise_scale, observe_noise
+from rotting.policies.kernels.binding import bind_all
+from rotting.policies.parts import arm_filter
+from rotting.policies.parts.arm_filter import is_kept, keep_all, keep_close, least_pulled
+from rotting.policies.parts.delayed_windows import Grid, eff_update, new_grid
+from rotting.policies.parts.indices import window_width
+from rotting.policies.parts.noise_scale import NoiseScale, forget, new_noise_scale, observe_noise
 from rotting.policies.raw_ucb import level_at
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 

@@ -6,10 +6,9 @@ import numpy as np
 
 from rotting.kit import (
     ABOVE_ONE,
-    DELAYED_LINES,
+    DELAYED_WINDOWS,
     POSITIVE,
     SCALE,
-    Floats,
     Grid,
     Ints,
     Kernel,
@@ -17,25 +16,17 @@ from rotting.kit import (
     Params,
     Policy,
     Reason,
-    Tournament,
-    admit,
     arm_noise,
     arm_scale,
     bind_all,
     eff_update,
     forget_noise,
-    is_given,
-    largest_index_by_tournament,
-    level_rises,
+    largest_index,
     new_grid,
     new_noise_scale,
-    new_tournament,
     observe_noise,
     parameter,
-    readmit,
-    reopen,
     tightest_delayed,
-    update_line,
 )
 from rotting.policies.raw_ucb import level_at
 
@@ -79,8 +70,6 @@ class EffRAWUCB(Policy):
 class State(NamedTuple):
     grid: Grid  # the delayed windows of each arm
     line: Ints  # [K] the number of the window that had the tightest bound last: its bound is at least the index
-    floor: Floats  # [K] a lower bound of the index
-    tournament: Tournament  # which of the lines is the largest, where there are many arms
     noise: NoiseScale  # what sigma is estimated from
 
 
@@ -88,8 +77,6 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
     return State(
         grid=new_grid(p.m, n_arms, capacity),
         line=np.zeros(n_arms, np.int64),
-        floor=np.full(n_arms, -np.inf),
-        tournament=new_tournament(n_arms),
         noise=new_noise_scale(n_arms),
     )
 
@@ -101,26 +88,22 @@ def index(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
 
 def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     """Return the arm with the largest index, the lowest on a tie; each arm once first. Few of the indices are computed."""
-    return largest_index_by_tournament(p, s, level_at(p, t), arms)
+    return largest_index(p, s, level_at(p, t), arms)
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     """Record the reward by EFF_UPDATE, and learn from it the scale of the noise if sigma is estimated."""
     eff_update(s, arm, reward)
     observe_noise(p, s.noise, arm, reward)
-    update_line(s, arm)
 
 
 def forget(p: Params, s: State, arm: int) -> None:
     forget_noise(s.noise, arm)
-    reopen(s)
 
 
 EffRAWUCB.kernel = Kernel(
     init,
+    update=update,
     forget=forget,
-    **bind_all(
-        {"choose": choose, "update": update, "explain": index, "admit": admit, "readmit": readmit},
-        {**DELAYED_LINES, arm_scale: arm_noise, level_rises: is_given},
-    ),
+    **bind_all({"choose": choose, "explain": index}, {**DELAYED_WINDOWS, arm_scale: arm_noise}),
 )

@@ -4,12 +4,11 @@ from typing import Literal
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import ABOVE_ONE, NONNEGATIVE, POSITIVE, SCALE
-from rotting.kernels.binding import bind_all
-from rotting.parts.confidence import window_width
-from rotting.parts.delayed_windows import DELAYED_WINDOWS, eff_update, tightest_delayed
-from rotting.parts.lazy_choice import arm_scale, largest_index
-from rotting.parts.noise_scale import arm_noise, forget, observe_noise
-from rotting.policies.eff_raw_ucb import State, init  # floor and tournament stay unused: these widths are not level / root
+from rotting.policies.eff_raw_ucb import State, init
+from rotting.policies.kernels.binding import bind_all
+from rotting.policies.parts.delayed_windows import DELAYED_WINDOWS, eff_update, tightest_delayed
+from rotting.policies.parts.indices import arm_scale, largest_index, window_width
+from rotting.policies.parts.noise_scale import arm_noise, forget, observe_noise
 from rotting.policies.raw_ucb_pp import width
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 

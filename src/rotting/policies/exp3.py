@@ -5,9 +5,18 @@ from typing import Literal, Self, Unpack
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, FRACTION, INDEX, positive_int
-from rotting.kernels.elementary import log
-from rotting.parts.exponential_weights import Weights, boost, draw_arm, equalise, forget, new_weights, probabilities, rescale
-from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range
+from rotting.policies.kernels.elementary import log
+from rotting.policies.parts.exponential_weights import (
+    Weights,
+    boost,
+    draw_arm,
+    equalise,
+    forget,
+    new_weights,
+    probabilities,
+    rescale,
+)
+from rotting.policies.parts.reward_scale import OUTSIDE, RangeOptions, check_range
 from rotting.policy import Kernel, Params, Policy, parameter
 
 

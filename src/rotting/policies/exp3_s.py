@@ -5,11 +5,11 @@ from typing import Literal, Self, Unpack
 
 from rotting.common.rules import FINITE, FRACTION, INDEX, NONNEGATIVE, PROBABILITY, nonnegative_int, positive, positive_int
 from rotting.errors import InvalidValueError
-from rotting.kernels.elementary import exp, log, log1p, power
-from rotting.parts.exponential_weights import Weights, boost, equalise, forget, new_weights, rescale
-from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range
 from rotting.policies.exp3 import choose, propensities
 from rotting.policies.exp3 import update as update_without_sharing
+from rotting.policies.kernels.elementary import exp, log, log1p, power
+from rotting.policies.parts.exponential_weights import Weights, boost, equalise, forget, new_weights, rescale
+from rotting.policies.parts.reward_scale import OUTSIDE, RangeOptions, check_range
 from rotting.policy import Kernel, Params, Policy, parameter
 
 

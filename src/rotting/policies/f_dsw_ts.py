@@ -7,13 +7,20 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT, FINITE, FRACTION
-from rotting.kernels.elementary import exp, power
-from rotting.kernels.exact_sums import add
-from rotting.parts.discounts import Discounted, add_discounted, discount_to, forget_discounted, new_discounted, start_discounted
-from rotting.parts.first_pulls import first_new
-from rotting.parts.paired_draws import AGGREGATION, MAX, MIN, winning_probabilities
-from rotting.parts.posteriors import sample
-from rotting.parts.reward_scale import BOUNDED, OUTSIDE, check_range, to_unit
+from rotting.policies.kernels.elementary import exp, power
+from rotting.policies.kernels.exact_sums import add
+from rotting.policies.parts.forgetting import (
+    Discounted,
+    add_discounted,
+    discount_to,
+    forget_discounted,
+    new_discounted,
+    start_discounted,
+)
+from rotting.policies.parts.indices import first_new
+from rotting.policies.parts.paired_draws import AGGREGATION, MAX, MIN, winning_probabilities
+from rotting.policies.parts.posteriors import sample
+from rotting.policies.parts.reward_scale import BOUNDED, OUTSIDE, check_range, to_unit
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 

@@ -15,13 +15,12 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import POSITIVE, SCALE
-from rotting.kernels.binding import bind_all
-from rotting.parts import arm_filter
-from rotting.parts.arm_filter import is_kept, keep_all, keep_close, least_pulled, skip_windows
-from rotting.parts.confidence import window_width
-from rotting.parts.noise_scale import NoiseScale, forget, new_noise_scale, observe_noise
-from rotting.parts.prefix_blocks import PrefixSums, new_prefix_sums, record
-from rotting.parts.prefix_sums import window_mean
+from rotting.policies.kernels.binding import bind_all
+from rotting.policies.parts import arm_filter
+from rotting.policies.parts.arm_filter import is_kept, keep_all, keep_close, least_pulled, skip_windows
+from rotting.policies.parts.indices import window_width
+from rotting.policies.parts.noise_scale import NoiseScale, forget, new_noise_scale, observe_noise
+from rotting.policies.parts.prefix_sums import PrefixSums, new_prefix_sums, record, window_mean
 from rotting.policies.raw_ucb import level_at
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 

@@ -4,13 +4,13 @@ import math
 from typing import Literal, Self, Unpack
 
 from rotting.common.rules import FINITE, INDEX, NONNEGATIVE, PROBABILITY, positive_int
-from rotting.kernels.elementary import log
-from rotting.parts.divergences import kl_bernoulli, kl_bernoulli_upper
-from rotting.parts.noise_scale import is_estimated
-from rotting.parts.restarts import RESTART
-from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range, to_unit
 from rotting.policies import glr_ucb
 from rotting.policies.glr_ucb import THRESHOLD, GLROptions, State, glr_kernel
+from rotting.policies.kernels.elementary import log
+from rotting.policies.parts.divergences import kl_bernoulli, kl_bernoulli_upper
+from rotting.policies.parts.noise_scale import is_estimated
+from rotting.policies.parts.presence import RESTART
+from rotting.policies.parts.reward_scale import OUTSIDE, RangeOptions, check_range, to_unit
 from rotting.policy import Params, Policy, parameter
 
 

@@ -7,15 +7,14 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import INDEX, NONNEGATIVE, PROBABILITY, SCALE, option, positive_int
-from rotting.kernels.binding import Bindings, bind_all
-from rotting.kernels.elementary import floor, log
-from rotting.parts.divergences import KIND, exploration, kl_gaussian
-from rotting.parts.divergences import upper as kl_upper
-from rotting.parts.first_pulls import first_new, pulled
-from rotting.parts.glr_test import discard_samples, glr_test, record_sample
-from rotting.parts.hull import pulls, top
-from rotting.parts.largest_index import by_index
-from rotting.parts.noise_scale import (
+from rotting.policies.kernels.binding import Bindings, bind_all
+from rotting.policies.kernels.elementary import floor, log
+from rotting.policies.parts.divergences import KIND, exploration, kl_gaussian
+from rotting.policies.parts.divergences import upper as kl_upper
+from rotting.policies.parts.glr_test import discard_samples, glr_test, record_sample
+from rotting.policies.parts.hull import Stacks, enlarged, new_stacks, pulls, top
+from rotting.policies.parts.indices import by_index, first_new, pulled
+from rotting.policies.parts.noise_scale import (
     NoiseScale,
     forget_noise,
     given_sigma,
@@ -25,9 +24,7 @@ from rotting.parts.noise_scale import (
     scale_of,
     sigma_of,
 )
-from rotting.parts.presence import Presence, new_presence
-from rotting.parts.restarts import GLOBAL, RESTART, round_robin
-from rotting.parts.stack_pool import Stacks, enlarged, new_stacks
+from rotting.policies.parts.presence import GLOBAL, RESTART, Presence, new_presence, round_robin
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 THRESHOLD = option("practical", "theory")

@@ -5,10 +5,10 @@ from typing import Literal
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import FINITE, NONNEGATIVE, POSITIVE
-from rotting.kernels.exact_sums import add
-from rotting.parts.divergences import KIND, exploration, upper
-from rotting.parts.largest_index import by_index
-from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, in_reward_units, to_policy_scale
+from rotting.policies.kernels.exact_sums import add
+from rotting.policies.parts.divergences import KIND, exploration, upper
+from rotting.policies.parts.indices import by_index
+from rotting.policies.parts.reward_scale import OUTSIDE, check_range, declared_range, in_reward_units, to_policy_scale
 from rotting.policies.ucb1 import State, init  # its field noise stays unused: sigma is given
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 

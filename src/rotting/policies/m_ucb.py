@@ -8,14 +8,12 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT, FINITE, INDEX, POSITIVE, PROBABILITY, Rule, positive_int
 from rotting.errors import InvalidValueError
-from rotting.kernels.elementary import ceil, log
-from rotting.kernels.exact_sums import difference
-from rotting.parts.first_pulls import first_new
-from rotting.parts.largest_index import by_index
-from rotting.parts.prefix_sums import append
-from rotting.parts.presence import Presence, new_presence
-from rotting.parts.restarts import round_robin
-from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range, to_unit
+from rotting.policies.kernels.elementary import ceil, log
+from rotting.policies.kernels.exact_sums import difference
+from rotting.policies.parts.indices import by_index, first_new
+from rotting.policies.parts.prefix_sums import append
+from rotting.policies.parts.presence import Presence, new_presence, round_robin
+from rotting.policies.parts.reward_scale import OUTSIDE, RangeOptions, check_range, to_unit
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 _SMALLEST_CHANGE = 0.001

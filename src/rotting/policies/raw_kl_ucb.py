@@ -7,23 +7,25 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, POSITIVE
-from rotting.kernels.binding import bind_all
-from rotting.kernels.elementary import log
-from rotting.parts import hull_windows, lazy_choice
-from rotting.parts.divergences import BERNOULLI, KIND, kl_bernoulli, upper
-from rotting.parts.first_pulls import pulled
-from rotting.parts.hull_windows import (
+from rotting.policies.kernels.binding import bind_all
+from rotting.policies.kernels.elementary import log
+from rotting.policies.parts import hull, indices
+from rotting.policies.parts.divergences import BERNOULLI, KIND, kl_bernoulli, upper
+from rotting.policies.parts.hull import (
     HullLines,
+    Stacks,
+    enlarged,
     line_window,
     lowest_bound,
     new_hull_lines,
+    new_stacks,
     record_on_hull,
+    release,
     search_hull,
     was_pulled,
 )
-from rotting.parts.lazy_choice import largest_index
-from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, in_reward_units, to_policy_scale
-from rotting.parts.stack_pool import Stacks, enlarged, new_stacks, release
+from rotting.policies.parts.indices import largest_index, pulled
+from rotting.policies.parts.reward_scale import OUTSIDE, check_range, declared_range, in_reward_units, to_policy_scale
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 _SLACK = 1e-9  # more than the error of a bound, relative to it or to the scale of the rewards
@@ -181,11 +183,11 @@ RAWKLUCB.kernel = Kernel(
         {"choose": choose, "explain": index},
         {
             pulled: was_pulled,
-            lazy_choice.line: line,
-            lazy_choice.search: search,
-            hull_windows.bound: bound,
-            hull_windows.line_bound: line_bound,
-            hull_windows.square: square,
+            indices.line: line,
+            indices.search: search,
+            hull.bound: bound,
+            hull.line_bound: line_bound,
+            hull.square: square,
         },
     ),
 )

@@ -5,7 +5,7 @@ Algorithm 1 pulls each arm once, and then in every round t the arm with the larg
     index_i = min over h <= N_i of mean_i^h + c(h, delta_t),    c(h, delta_t) = sigma sqrt(2 alpha ln(t) / h).
 
 The functions `index`, `choose` and `update` below are the algorithm. The state does not keep all windows, only those that can
-ever have the tightest bound: the vertices of a hull (`parts/hull.py`).
+ever have the tightest bound: the vertices of a hull (`policies/parts/hull.py`).
 """
 
 import math
@@ -25,30 +25,22 @@ from rotting.kit import (
     Policy,
     Reason,
     Stacks,
-    Tournament,
-    admit,
     arm_noise,
     arm_scale,
     bind_all,
     enlarged,
     forget_noise,
     given_sigma,
-    is_given,
-    largest_index_by_tournament,
-    level_rises,
+    largest_index,
     log,
     new_hull_lines,
     new_noise_scale,
     new_stacks,
-    new_tournament,
     observe_noise,
     parameter,
-    readmit,
     record_on_hull,
     release,
-    reopen,
     tightest_on_hull,
-    update_line,
 )
 
 
@@ -88,7 +80,6 @@ class RAWUCB(Policy):
 class State(NamedTuple):
     hull: Stacks  # the windows of each arm that can have the tightest bound
     lines: HullLines  # the window of each arm that had it last: its bound is at least the index
-    tournament: Tournament  # which of these bounds is the largest, where there are many arms
     noise: NoiseScale  # what sigma is estimated from
     full: Ints  # [1] 1 if the hull had no room for a reward (`Kernel.enlarge`)
 
@@ -97,7 +88,6 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
     return State(
         hull=new_stacks(n_arms, capacity),
         lines=new_hull_lines(n_arms),
-        tournament=new_tournament(n_arms),
         noise=new_noise_scale(n_arms),
         full=np.zeros(1, np.int64),
     )
@@ -115,32 +105,28 @@ def index(p: Params, s: State, t: int, arms: Ints, i: int) -> Reason:
 
 def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     """Return the arm with the largest index, the lowest on a tie; each arm once first. Few of the indices are computed."""
-    return largest_index_by_tournament(p, s, level_at(p, t), arms)
+    return largest_index(p, s, level_at(p, t), arms)
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     """Record the reward, and learn from it the scale of the noise if sigma is estimated."""
     if record_on_hull(s, arm, reward):
         observe_noise(p, s.noise, arm, reward)
-        update_line(s, arm)
 
 
 def forget(p: Params, s: State, arm: int) -> None:
     release(s.hull, arm)
     forget_noise(s.noise, arm)
-    reopen(s)
 
 
 def enlarge(p: Params, s: State, capacity: int) -> State:
-    return State(enlarged(s.hull, capacity), s.lines, s.tournament, s.noise, full=np.zeros(1, np.int64))
+    return State(enlarged(s.hull, capacity), s.lines, s.noise, full=np.zeros(1, np.int64))
 
 
 RAWUCB.kernel = Kernel(
     init,
+    update=update,
     forget=forget,
     enlarge=enlarge,
-    **bind_all(
-        {"choose": choose, "update": update, "explain": index, "admit": admit, "readmit": readmit},
-        {**HULL_WINDOWS, arm_scale: arm_noise, level_rises: is_given},
-    ),
+    **bind_all({"choose": choose, "explain": index}, {**HULL_WINDOWS, arm_scale: arm_noise}),
 )

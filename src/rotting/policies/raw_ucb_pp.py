@@ -5,13 +5,19 @@ from typing import Literal, NamedTuple
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import NONNEGATIVE, POSITIVE, SCALE
-from rotting.kernels.binding import bind_all
-from rotting.kernels.elementary import log, log1p
-from rotting.parts.block_windows import BLOCK_WINDOWS, BlockLines, new_block_lines, record_in_blocks, tightest_in_blocks
-from rotting.parts.confidence import window_width
-from rotting.parts.lazy_choice import arm_scale, largest_index
-from rotting.parts.noise_scale import NoiseScale, arm_noise, forget, given_sigma, new_noise_scale, observe_noise
-from rotting.parts.prefix_blocks import PrefixSums, new_prefix_sums
+from rotting.policies.kernels.binding import bind_all
+from rotting.policies.kernels.elementary import log, log1p
+from rotting.policies.parts.indices import arm_scale, largest_index, window_width
+from rotting.policies.parts.noise_scale import NoiseScale, arm_noise, forget, given_sigma, new_noise_scale, observe_noise
+from rotting.policies.parts.prefix_sums import (
+    BLOCK_WINDOWS,
+    BlockLines,
+    PrefixSums,
+    new_block_lines,
+    new_prefix_sums,
+    record_in_blocks,
+    tightest_in_blocks,
+)
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 

@@ -4,11 +4,11 @@ from typing import Literal, Self, Unpack
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT, FINITE, FRACTION, INDEX, POSITIVE, positive_int
-from rotting.kernels.elementary import ceil, log, power
-from rotting.parts.exponential_weights import Weights, draw_arm, equalise, forget, new_weights, probabilities
-from rotting.parts.reward_scale import OUTSIDE, RangeOptions, check_range
 from rotting.policies.exp3 import tuned_gamma
 from rotting.policies.exp3 import update as update_weights
+from rotting.policies.kernels.elementary import ceil, log, power
+from rotting.policies.parts.exponential_weights import Weights, draw_arm, equalise, forget, new_weights, probabilities
+from rotting.policies.parts.reward_scale import OUTSIDE, RangeOptions, check_range
 from rotting.policy import Kernel, Params, Policy, parameter
 
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import COUNT, INDEX, POSITIVE, positive_int
-from rotting.kernels.elementary import ceil, log, power
-from rotting.parts.prefix_sums import append, window_mean
-from rotting.parts.presence import Presence, new_presence
+from rotting.policies.kernels.elementary import ceil, log, power
+from rotting.policies.parts.prefix_sums import append, window_mean
+from rotting.policies.parts.presence import Presence, new_presence
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 

@@ -3,9 +3,9 @@
 from typing import Literal
 
 from rotting.common.rules import FINITE, POSITIVE
-from rotting.kernels.exact_sums import add
-from rotting.parts.posteriors import POSTERIOR, thompson
-from rotting.parts.reward_scale import OUTSIDE, check_range, declared_range, to_policy_scale
+from rotting.policies.kernels.exact_sums import add
+from rotting.policies.parts.posteriors import POSTERIOR, thompson
+from rotting.policies.parts.reward_scale import OUTSIDE, check_range, declared_range, to_policy_scale
 from rotting.policies.ucb1 import State, init  # its field noise stays unused: sigma is given
 from rotting.policy import Kernel, Params, Policy, parameter
 

@@ -7,10 +7,9 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import SCALE
-from rotting.kernels.exact_sums import add
-from rotting.parts.confidence import width
-from rotting.parts.largest_index import by_index
-from rotting.parts.noise_scale import NoiseScale, forget, new_noise_scale, observe_noise, sigma_of
+from rotting.policies.kernels.exact_sums import add
+from rotting.policies.parts.indices import by_index, width
+from rotting.policies.parts.noise_scale import NoiseScale, forget, new_noise_scale, observe_noise, sigma_of
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 
@@ -18,8 +17,8 @@ class UCB1(Policy):
     """UCB1: the largest `mean_i + sigma sqrt(2 ln(t) / N_i)` over all rewards ever seen.
 
     Args:
-        sigma: sub-Gaussian scale of the rewards; `sigma = 0.5` gives the usual form for rewards in [0, 1]. Or "estimate": see
-            docs/unknown-noise.md.
+        sigma: sub-Gaussian scale of the rewards, or "estimate": see docs/unknown-noise.md. For rewards in [0, 1], the index of
+            Auer et al., `mean_i + sqrt(2 ln(t) / N_i)`, has sigma = 1, although the scale of such rewards is at most 0.5.
 
     Needs to know sigma, or estimates it, and nothing else; there is nothing to tune. Never forgets: not sound for rested nor
     for restless rotting, with linear regret once an arm that led has worn out.
@@ -31,9 +30,7 @@ class UCB1(Policy):
     Reference: Auer, Cesa-Bianchi, Fischer, "Finite-time analysis of the multiarmed bandit problem", Machine Learning 2002.
     """
 
-    sigma: float | Literal["estimate"] = parameter(
-        SCALE, "sub-Gaussian scale of the rewards, 0.5 for rewards in [0, 1], or 'estimate'", default=1.0
-    )
+    sigma: float | Literal["estimate"] = parameter(SCALE, "sub-Gaussian scale of the rewards, or 'estimate'", default=1.0)
 
     name = "ucb1"
     title = "UCB1"

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from rotting.common.rules import POSITIVE
-from rotting.kernels.binding import bind
-from rotting.parts.doubling import doubled_kernel
 from rotting.policies import swa
+from rotting.policies.kernels.binding import bind
+from rotting.policies.parts.doubling import doubled_kernel
 from rotting.policies.swa import SWA, State, new_state, tuned_window
 from rotting.policy import Params, Policy, parameter
 

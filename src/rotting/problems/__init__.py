@@ -1,6 +1,6 @@
 """Problems: decays along a clock, arms that follow pulls, rounds or both, and the problems of the papers."""
 
-from rotting.common.module_names import suggest_names as _suggest_names
+from rotting.common.rules import suggest_names as _suggest_names
 from rotting.problems.arms import Arm, General, Product, Recovering, Rested, Restless, Sum, Visiting
 from rotting.problems.decays import (
     Abrupt,

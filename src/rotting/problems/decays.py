@@ -6,6 +6,7 @@ immutable, comparable, printable. A decay may also rise, which `Problem.is_rotti
 
 import math
 import numbers
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +17,11 @@ import numpy.typing as npt
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import FINITE, INDEX, POSITIVE, Rule, check_fields, finite, nonnegative_int
-from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.kernels.elementary import exps, powers
+from rotting.errors import AxesWarning, InvalidTypeError, InvalidValueError
+from rotting.policies.kernels.elementary import exps, powers
 from rotting.problems.mean_table import Steps, merge
+
+_MANY_ARMS = 20  # with fewer arms, exchanged axes are not obvious
 
 
 class Decay(ABC):
@@ -443,6 +446,34 @@ def as_decay(name: str, value: object) -> Decay:
     if callable(value):
         return Function(value)
     raise InvalidTypeError(name, "be a decay, a number, a table of numbers or a callable", value)
+
+
+def decays_of(means: object) -> list[Decay]:
+    """Return one decay per arm from a table [arm, clock] or a sequence with one entry per arm."""
+    if hasattr(means, "__array__"):
+        means = means if isinstance(means, np.ndarray) else np.asarray(means)
+        if means.ndim != 2:
+            raise InvalidValueError("means", "have two dimensions, [arm, clock]", means.ndim)
+    elif isinstance(means, str | bytes) or not isinstance(means, Sequence):
+        raise InvalidTypeError("means", "be a table [arm, clock] or a sequence, one entry per arm", means)
+    if len(means) == 0:
+        raise InvalidValueError("means", "hold at least one arm", means, got="none")
+    decays = [as_decay(f"means[{i}]", entry) for i, entry in enumerate(means)]
+    # Rows of one table have the same length; tables of different lengths must be given as `Table`.
+    rows = [i for i, entry in enumerate(means) if isinstance(decays[i], Table) and decays[i] is not entry]
+    for i in rows:
+        length, first = decays[i].length, decays[rows[0]].length
+        if length != first:
+            raise InvalidValueError(f"means[{i}]", f"have as many values as means[{rows[0]}], {first}", length)
+    length = decays[0].length
+    # Most arms would never be pulled in so short a game: the axes are most likely exchanged.
+    if len(rows) == len(means) and length is not None and len(means) >= max(_MANY_ARMS, 2 * length + 1):
+        warnings.warn(
+            f"means has {len(means)} arms of {length} values each, since its axes are [arm, clock]; did you mean means.T?",
+            AxesWarning,
+            stacklevel=3,  # the caller of `Problem.rested` or `Problem.restless`
+        )
+    return decays
 
 
 def checked_mean(value: SupportsFloat, *ticks: int) -> float:

@@ -11,11 +11,11 @@ from typing import ClassVar
 import numpy as np
 
 from rotting.common.arrays import Floats
-from rotting.common.json_types import JsonDict
+from rotting.common.json_data import JsonDict
 from rotting.common.rules import PROBABILITY, Rule, check_fields
 from rotting.errors import InvalidValueError
-from rotting.kernels.elementary import floor, log, log1p
-from rotting.kernels.random_numbers import reward_uniform
+from rotting.policies.kernels.elementary import floor, log, log1p
+from rotting.policies.kernels.random_numbers import reward_uniform
 
 _LONGEST = 2**53  # rounds: whole numbers up to here are exact as floats
 _ROUNDS = Rule("a whole number of rounds, from 0 to 2^53", low=0, high=_LONGEST, whole=True)

@@ -2,7 +2,7 @@
 
 The library's own families draw the same means, to the last bit, on every machine, so that several machines can share a
 simulation. They use only operations that IEEE 754 rounds in one way, in a fixed order: the logarithms and exponentials of
-`kernels/elementary.py`, and no sum or product of matrices, whose order depends on the processor.
+`policies/kernels/elementary.py`, and no sum or product of matrices, whose order depends on the processor.
 
 A family is played like a problem. Run r is a game on the problem of run r, and its regret is measured against the optimum of
 that problem. The mean regret over the runs is therefore the Bayesian regret, with the family as the prior.
@@ -21,18 +21,16 @@ import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.common.html_parts import block, row
-from rotting.common.json_types import JsonDict
+from rotting.common.json_data import JsonDict
 from rotting.common.rules import COUNT, FINITE, POSITIVE, Rule, check_fields, nonnegative_int, run_number
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.kernels.elementary import exps
-from rotting.kernels.random_numbers import derive_key
+from rotting.policies.kernels.elementary import exps, logs
+from rotting.policies.kernels.random_numbers import derive_key
 from rotting.problems.arms import Rested, Restless
 from rotting.problems.decays import Piecewise, name_of
-from rotting.problems.drawings import means_caption, means_picture
 from rotting.problems.mean_table import Means, from_rows, pulls_of, rounds_of
 from rotting.problems.noise import Noise, check_kernel
-from rotting.problems.problem import STANDARD_NOISE, Problem
-from rotting.problems.variates import gammas, normals, uniforms
+from rotting.problems.problem import STANDARD_NOISE, Problem, means_caption, means_picture
 
 _GRID = 65  # points of a Gaussian process between which it is a straight line
 _JITTER = 1e-6  # added to the variance, which keeps the covariance of smooth processes invertible
@@ -398,3 +396,65 @@ class DirichletDecay(_Bounded):
         parts = np.cumsum(weights, axis=1)
         fallen = np.concatenate([np.zeros((self.n_arms, 1)), parts / parts[:, -1:]], axis=1)[:, : self.horizon]
         return np.asarray(start - (start - end) * fallen)
+
+
+# --- Random variates ----------------------------------------------------------------------------------------------------------
+#
+# They are computed from NumPy's uniform numbers on [0, 1), which are exact. NumPy's own normal and gamma variates depend on the
+# mathematical library of the machine, and its uniform variates on an interval on how the compiler rounds.
+
+
+def uniforms(rng: np.random.Generator, low: float, high: float, shape: tuple[int, ...]) -> Floats:
+    """Return numbers that are uniform on [low, high]; only rounding can give `high` itself.
+
+    Example:
+        >>> uniforms(np.random.default_rng(0), 2.0, 4.0, (2, 2)).round(2).tolist()
+        [[3.27, 2.54], [2.08, 2.03]]
+    """
+    return low + (high - low) * rng.random(shape)
+
+
+def normals(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Return standard normal numbers, by the polar method (Marsaglia, Bray 1964).
+
+    Example:
+        >>> normals(np.random.default_rng(0), (2, 2)).round(2).tolist()
+        [[0.49, 0.81], [0.3, 1.72]]
+    """
+    size = math.prod(shape)
+    found = np.empty(0)
+    while found.size < size:
+        # 78 of 100 such pairs lie in the disc, so that one round is mostly enough.
+        u, v = 2.0 * rng.random((2, 2 * (size - found.size) // 3 + 8)) - 1.0
+        square = u * u + v * v
+        inside = (square > 0.0) & (square < 1.0)
+        u, v, square = u[inside], v[inside], square[inside]
+        scale = np.sqrt(-2.0 * logs(square) / square)
+        found = np.concatenate([found, u * scale, v * scale])
+    return found[:size].reshape(shape)
+
+
+def gammas(rng: np.random.Generator, a: float, shape: tuple[int, ...]) -> Floats:
+    """Return gamma variates of shape parameter a and scale 1, by rejection (Marsaglia, Tsang 2000).
+
+    Example:
+        >>> gammas(np.random.default_rng(0), 3.0, (2, 2)).round(2).tolist()
+        [[3.54, 4.22], [3.18, 6.57]]
+    """
+    found = np.empty(math.prod(shape))
+    d = (a if a >= 1.0 else a + 1.0) - 1.0 / 3.0
+    missing = np.arange(found.size)
+    while missing.size > 0:
+        x, u = normals(rng, missing.shape), rng.random(missing.size)
+        square = x * x
+        v = 1.0 + x / math.sqrt(9.0 * d)
+        v = v * v * v
+        accepted = (v > 0.0) & (u < 1.0 - 0.0331 * square * square)
+        doubtful = np.flatnonzero((v > 0.0) & ~accepted)  # few: the rest needs no logarithm
+        accepted[doubtful] = logs(u[doubtful]) < (0.5 * square + d - d * v)[doubtful] + d * logs(v[doubtful])
+        found[missing[accepted]] = d * v[accepted]
+        missing = missing[~accepted]
+    if a < 1.0:  # a gamma variate of a + 1, times u^(1/a), is one of a
+        with np.errstate(over="ignore"):
+            found *= exps(logs(rng.random(found.size)) / a)
+    return found.reshape(shape)

@@ -15,11 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rotting.common.arrays import Floats
-from rotting.common.json_types import JsonDict
+from rotting.common.json_data import JsonDict
 from rotting.common.rules import COUNT, FINITE, POSITIVE, PROBABILITY, SPREAD, Rule, check_fields, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.kernels.binding import bind
-from rotting.problems import noise_draws
+from rotting.policies.kernels.binding import bind, slot
+from rotting.policies.kernels.elementary import exp, log, log1p
+from rotting.policies.kernels.random_numbers import normal_quantile, reward_uniform
 
 _SHOWN = 8  # residuals in the representation of a noise; of more, their number and a digest
 _CENTRED = 1e-12  # the relative error of the centre of a table of residuals
@@ -27,13 +28,156 @@ _LARGEST_COUNT = 1e7  # a draw takes time in proportion to the mean
 # With a larger sigma, single log-normal rewards are thousands of times the mean: no policy can learn from them.
 _LOG_SPREAD = Rule("a positive number of at most 5", low=0.0, open_low=True, high=5.0)
 _DEGREES = Rule("a finite number above 1, so that rewards have a mean", low=1.0, open_low=True)
+_CHUNK = 500  # trials, or mean, of one inversion: its first probability, 0.5**500 or exp(-500), is still a normal number
+_GRAIN = 1e-18  # inversion stops below this probability: rounding may leave this much of u for ever
+
+
+# --- The kernels `draw(mean, scale, key, run, arm, clock)` --------------------------------------------------------------------
+#
+# They are compiled into the game, and take uniform numbers from `reward_uniform`.
+
+
+def draw_gaussian(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    """Return a normal reward; `scale` is its standard deviation."""
+    return mean + scale * normal_quantile(reward_uniform(key, run, arm, clock, 0))
+
+
+def draw_bernoulli(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    """Return 1 with probability `mean`, else 0."""
+    return 1.0 if reward_uniform(key, run, arm, clock, 0) < mean else 0.0
+
+
+def _binomial_inverse(n: int, p: float, u: float) -> int:
+    odds = p / (1.0 - p)
+    chance = exp(n * log1p(-p))
+    k = 0
+    while u > chance and k < n and (chance > _GRAIN or k < n * p):
+        u -= chance
+        chance *= odds * (n - k) / (k + 1)
+        k += 1
+    return k
+
+
+def draw_binomial(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    """Return the number of successes in `scale` trials."""
+    n = int(scale)
+    p = mean / n
+    rare = min(p, 1.0 - p)
+    successes, draw = 0, 0
+    while n > 0:
+        trials = min(n, _CHUNK)
+        successes += _binomial_inverse(trials, rare, reward_uniform(key, run, arm, clock, draw))
+        n -= trials
+        draw += 1
+    return float(successes) if p <= 0.5 else scale - successes
+
+
+def draw_poisson(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    """Return a Poisson count."""
+    total, draw = 0, 0
+    while mean > 0.0:
+        part = min(mean, float(_CHUNK))
+        u = reward_uniform(key, run, arm, clock, draw)
+        chance = exp(-part)
+        k = 0
+        while u > chance and (chance > _GRAIN or k < part):
+            u -= chance
+            k += 1
+            chance *= part / k
+        total += k
+        mean -= part
+        draw += 1
+    return float(total)
+
+
+def log_gamma_variate(shape: float, key: int, run: int, arm: int, clock: int, draw: int) -> tuple[float, int]:
+    """Return the log of a Gamma(shape) variate and the next free draw (Marsaglia and Tsang 2000)."""
+    boosted = shape if shape >= 1.0 else shape + 1.0
+    d = boosted - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    value = 0.0
+    while True:
+        x = normal_quantile(reward_uniform(key, run, arm, clock, draw))
+        u = reward_uniform(key, run, arm, clock, draw + 1)
+        draw += 2
+        y = 1.0 + c * x
+        v = y * y * y  # not y ** 3, which compilers round differently
+        # Written so that NaN does not loop for ever.
+        if v <= 0.0 or log(u) >= 0.5 * x * x + d - d * v + d * log(v):
+            continue
+        value = log(d * v)
+        break
+    if shape < 1.0:
+        # In logs, because u ** (1 / shape) underflows for small shapes.
+        value += log(reward_uniform(key, run, arm, clock, draw)) / shape
+        draw += 1
+    return value, draw
+
+
+def draw_beta(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    """Return a reward of a beta distribution with a + b = `scale`."""
+    if mean <= 0.0 or mean >= 1.0:
+        return mean
+    if min(mean, 1.0 - mean) * scale < 1e-290:  # in the limit, all or nothing
+        return 1.0 if reward_uniform(key, run, arm, clock, 0) < mean else 0.0
+    a, draw = log_gamma_variate(mean * scale, key, run, arm, clock, 0)
+    b, _ = log_gamma_variate((1.0 - mean) * scale, key, run, arm, clock, draw)
+    if b > a:
+        odds = exp(a - b)
+        return odds / (1.0 + odds)
+    return 1.0 / (1.0 + exp(b - a))
+
+
+def draw_laplace(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    """Return a reward of a Laplace distribution; `scale` is its width."""
+    u = reward_uniform(key, run, arm, clock, 0)
+    return mean + scale * log(2.0 * u) if u < 0.5 else mean - scale * log(2.0 * (1.0 - u))
+
+
+def draw_student(mean: float, scale: tuple[float, float], key: int, run: int, arm: int, clock: int) -> float:
+    """Return a reward of Student's distribution; `scale` holds its width and its degrees of freedom."""
+    z = normal_quantile(reward_uniform(key, run, arm, clock, 0))
+    half, _ = log_gamma_variate(0.5 * scale[1], key, run, arm, clock, 1)
+    return mean + scale[0] * z * exp(0.5 * (log(0.5 * scale[1]) - half))
+
+
+def draw_log_normal(mean: float, scale: float, key: int, run: int, arm: int, clock: int) -> float:
+    """Return a log-normal reward; `scale` is the standard deviation of its logarithm."""
+    return mean * exp(scale * normal_quantile(reward_uniform(key, run, arm, clock, 0)) - 0.5 * scale * scale)
+
+
+def draw_contaminated(mean: float, scale: tuple[float, float, float], key: int, run: int, arm: int, clock: int) -> float:
+    """Return a normal reward, at times an outlier; `scale` holds sigma, and the share and the width of outliers."""
+    wide = scale[2] if reward_uniform(key, run, arm, clock, 1) < scale[1] else 1.0
+    return mean + scale[0] * wide * normal_quantile(reward_uniform(key, run, arm, clock, 0))
+
+
+def draw_resampled(mean: float, scale: Floats, key: int, run: int, arm: int, clock: int) -> float:
+    """Return a reward whose residual is drawn from a table; `scale` holds 1 if residuals are relative, or 0, and the table."""
+    size = scale.size - 1
+    place = min(int(reward_uniform(key, run, arm, clock, 0) * size), size - 1)
+    return mean + (mean if scale[0] > 0.0 else 1.0) * float(scale[1 + place])
+
+
+@slot
+def draw_of_arm(mean: float, scale: float | Floats, key: int, run: int, arm: int, clock: int) -> float:
+    """Slot: the `draw` of the noises, whose scale differs by arm."""
+    raise NotImplementedError
+
+
+def draw_by_arm(mean: float, scale: Floats, key: int, run: int, arm: int, clock: int) -> float:
+    """Return a reward by the noise of its arm; `scale` holds the scale of each arm."""
+    return draw_of_arm(mean, scale[arm], key, run, arm, clock)
+
+
+# --- The noises ---------------------------------------------------------------------------------------------------------------
 
 
 class Noise:
     """A reward distribution with a given mean; use one of its subclasses, or write your own.
 
     A subclass is a frozen dataclass with a `draw`. It overrides `scale`, `support`, `lowest_mean` and `highest_mean` where they
-    differ from the defaults here. CONTRIBUTING has a complete example, and `rotting.check_noise` checks a noise.
+    differ from the defaults here. docs/your-own-policy.md has a complete example, and `rotting.check_noise` checks a noise.
     """
 
     @staticmethod
@@ -69,6 +213,15 @@ class Noise:
     def mean_rule(self) -> str:
         """What means must be, for errors."""
         return "a finite number"
+
+    @property
+    def subgaussian_scale(self) -> float | None:
+        """A sigma for which rewards are sigma-sub-Gaussian whatever the mean; None if there is none, or if it is not known.
+
+        By default half the range of the rewards, if they are bounded (Hoeffding's lemma).
+        """
+        low, high = self.support
+        return (high - low) / 2 if math.isfinite(low) and math.isfinite(high) else None
 
     def of_arm(self, arm: int) -> "Noise":
         """Return the noise of one arm: the same for all."""
@@ -113,8 +266,13 @@ class Gaussian(_Parametric):
     """
 
     sigma: float = 1.0
-    draw = staticmethod(noise_draws.draw_gaussian)
+    draw = staticmethod(draw_gaussian)
     rules: ClassVar = {"sigma": SPREAD}
+
+    @property
+    def subgaussian_scale(self) -> float:
+        """The standard deviation."""
+        return self.sigma
 
 
 @dataclass(frozen=True)
@@ -128,7 +286,7 @@ class Bernoulli(Noise):
         rotting.errors.InvalidValueError: means must be a probability in [0, 1] under Bernoulli() noise, got 1.5
     """
 
-    draw = staticmethod(noise_draws.draw_bernoulli)
+    draw = staticmethod(draw_bernoulli)
     lowest_mean = 0.0
     highest_mean = 1.0
     support = (0.0, 1.0)
@@ -145,7 +303,7 @@ class Binomial(_Parametric):
     """
 
     n: int
-    draw = staticmethod(noise_draws.draw_binomial)
+    draw = staticmethod(draw_binomial)
     rules: ClassVar = {"n": COUNT}
     lowest_mean = 0.0
     mean_rule = "in [0, n]"
@@ -160,6 +318,11 @@ class Binomial(_Parametric):
         """Zero and the number of trials."""
         return (0.0, float(self.n))
 
+    @property
+    def subgaussian_scale(self) -> float:
+        """That of n independent trials, sqrt(n) / 2."""
+        return math.sqrt(self.n) / 2
+
 
 @dataclass(frozen=True)
 class Beta(_Parametric):
@@ -171,12 +334,17 @@ class Beta(_Parametric):
     """
 
     concentration: float
-    draw = staticmethod(noise_draws.draw_beta)
+    draw = staticmethod(draw_beta)
     rules: ClassVar = {"concentration": POSITIVE}
     lowest_mean = 0.0
     highest_mean = 1.0
     support = (0.0, 1.0)
     mean_rule = "in [0, 1]"
+
+    @property
+    def subgaussian_scale(self) -> float:
+        """Half the range, divided by the root of one plus the concentration (Marchal and Arbel, 2017)."""
+        return 0.5 / math.sqrt(1 + self.concentration)
 
 
 @dataclass(frozen=True)
@@ -188,7 +356,7 @@ class Poisson(Noise):
         0.0
     """
 
-    draw = staticmethod(noise_draws.draw_poisson)
+    draw = staticmethod(draw_poisson)
     lowest_mean = 0.0
     highest_mean = _LARGEST_COUNT
     support = (0.0, math.inf)
@@ -204,7 +372,8 @@ class Noiseless(Noise):
         Noiseless()
     """
 
-    draw = staticmethod(noise_draws.draw_gaussian)  # with a scale of 0: Gaussian games need not be compiled again
+    draw = staticmethod(draw_gaussian)  # with a scale of 0: Gaussian games need not be compiled again
+    subgaussian_scale = 0.0
 
 
 @dataclass(frozen=True)
@@ -217,7 +386,7 @@ class Laplace(_Parametric):
     """
 
     b: float = 1.0
-    draw = staticmethod(noise_draws.draw_laplace)
+    draw = staticmethod(draw_laplace)
     rules: ClassVar = {"b": SPREAD}
 
 
@@ -238,7 +407,7 @@ class Student(_Parametric):
 
     df: float
     sigma: float = 1.0
-    draw = staticmethod(noise_draws.draw_student)
+    draw = staticmethod(draw_student)
     rules: ClassVar = {"sigma": SPREAD, "df": _DEGREES}
 
 
@@ -255,7 +424,7 @@ class LogNormal(_Parametric):
     """
 
     sigma: float = 1.0
-    draw = staticmethod(noise_draws.draw_log_normal)
+    draw = staticmethod(draw_log_normal)
     rules: ClassVar = {"sigma": _LOG_SPREAD}
     lowest_mean = 0.0
     support = (0.0, math.inf)
@@ -279,8 +448,13 @@ class Contaminated(_Parametric):
     sigma: float = 1.0
     share: float = 0.05
     times: float = 10.0
-    draw = staticmethod(noise_draws.draw_contaminated)
+    draw = staticmethod(draw_contaminated)
     rules: ClassVar = {"sigma": SPREAD, "share": PROBABILITY, "times": SPREAD}
+
+    @property
+    def subgaussian_scale(self) -> float:
+        """That of the wider of the two Gaussians."""
+        return self.sigma * max(1.0, self.times)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -302,7 +476,7 @@ class Resampled(Noise):
 
     residuals: tuple[float, ...]
     relative: bool = False
-    draw = staticmethod(noise_draws.draw_resampled)
+    draw = staticmethod(draw_resampled)
 
     def __init__(self, residuals: object, relative: object = False) -> None:
         if isinstance(residuals, str) or not isinstance(residuals, Iterable):
@@ -380,7 +554,7 @@ class ByArm(Noise):
     @property
     def draw(self) -> Callable[..., float]:  # type: ignore[override]
         """The kernel of the arms' noise, which gets the scale of its arm."""
-        return bind(noise_draws.draw_by_arm, {noise_draws.draw_of_arm: self.noises[0].draw})
+        return bind(draw_by_arm, {draw_of_arm: self.noises[0].draw})
 
     @property
     def scale(self) -> Floats:
@@ -407,6 +581,12 @@ class ByArm(Noise):
     def mean_rule(self) -> str:
         """The rule for means, the same for all arms: their noises are of one kind."""
         return self.noises[0].mean_rule
+
+    @property
+    def subgaussian_scale(self) -> float | None:
+        """The largest of the arms' scales."""
+        scales = [each.subgaussian_scale for each in self.noises]
+        return None if None in scales else max(filter(None, scales), default=0.0)
 
     def of_arm(self, arm: int) -> Noise:
         """Return the noise of one arm."""

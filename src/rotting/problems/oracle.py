@@ -3,10 +3,13 @@
 - Means that follow the rounds only: the best arm of each round is optimal, whether means fall or rise.
 - Means that follow the pulls only and never rise: the greedy oracle is optimal at every horizon (Heidari,
   Kearns, Roth 2016), so the optimum takes the largest means of all arms, in order.
-- Means that follow the pulls only, some of them rising: the optimum is the best division of the rounds among the
-  arms, the maximum over n_1 + ... + n_K = T of the sum of the arms' first n_i means; exact while T is not too large.
+- Means that follow the pulls only and never fall: the best single arm is optimal (Heidari, Kearns, Roth 2016). The sum of an
+  arm's first n means is convex in n, so a division of the rounds among several arms is never better than one of them.
+- Means that follow the pulls only, in other ways: the optimum is the best division of the rounds among the arms, the maximum
+  over n_1 + ... + n_K = T of the sum of the arms' first n_i means; exact while T is not too large. Falling arms are together
+  like one arm, which takes the largest of their means in order, and so are rising ones, of which the best is pulled.
 - Means that follow both clocks: dynamic programming over the pull counts while there are few of them.
-- Arms that come, leave or recover, and means by a function: the greedy oracle, played by `rotting.engines.greedy`;
+- Arms that come, leave or recover, and means by a function: the greedy oracle, played by `rotting.simulation.engines.greedy`;
   `greedy_reference` returns whether it is optimal.
 
 If the exact optimum is too expensive to compute, the greedy oracle is used instead, and the label of the reference says so.
@@ -20,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.running_sums import RunLengths, cumulative_sum, sums_at
+from rotting.common.running_sums import RunLengths, sums_at
 from rotting.errors import InvalidValueError
 from rotting.problems.mean_table import SUM, Means, column_of, mean_at, mean_bounds, pulls_of, rounds_of, row_of, seek
 from rotting.problems.problem import Problem
@@ -33,7 +36,7 @@ GREEDY_FORMULA = "greedy (means by a function: whether it is optimal is not know
 GREEDY_VISITS = "greedy (not optimal: arms come or leave that rot with their pulls)"
 GREEDY_RECOVERING = "greedy (not optimal: some arms recover)"
 
-MAX_SHARES = 2_000_000_000  # of rising arms * T^2, which takes a second or two
+MAX_SHARES = 2_000_000_000  # of divisions * T^2, which takes a second or two
 MAX_STATES = 50_000_000  # of (T + 1)^(1 + arms that follow their pulls), which takes less than a second
 
 _BLOCK = 1 << 14  # pieces of an arm's means that are read at a time
@@ -99,8 +102,9 @@ def optimal_rewards(problem: Problem, horizon: int | None = None, checkpoints: S
 
     Memory, apart from the table of the means: 40 bytes a checkpoint, and
 
-    - where all means follow the rounds only, or all follow pulls only and never rise: a few blocks of 16,384 pieces an arm;
-    - where they follow pulls only and some rise: 40 bytes a round, of at most 44,721 rounds;
+    - where all means follow the rounds only, or all follow pulls only and none rises, or none falls: a few blocks of 16,384
+      pieces an arm;
+    - where they follow pulls only, some rising and some falling: 40 bytes a round, of at most 44,721 rounds;
     - where they follow both clocks: up to 24 bytes for each of the pull counts of the dynamic programming, at most 140 MB;
     - for the greedy oracle, where these are too expensive: 18 bytes for each change of the mean it earns, of which there are
       no more than pieces in the table.
@@ -122,12 +126,18 @@ def optimal_rewards(problem: Problem, horizon: int | None = None, checkpoints: S
         if (rounds + 1) ** (len(by_pulls) + 1) <= MAX_STATES:
             return Reference(_by_dynamic_programming(m, by_pulls, others, rounds)[marks - 1], OPTIMAL)
         return Reference(_sums_of_greedy(m, rounds, marks), GREEDY_TWO_CLOCKS)
-    falling = [i for i in range(len(m.kinds)) if _falls(m, i)]
-    rising = sorted(set(by_pulls).difference(falling))
-    if not rising:
+    arms = range(len(m.kinds))
+    falling = [i for i in arms if _is_sorted(m, i, np.less_equal)]
+    if len(falling) == len(arms):
         return Reference(_sums_of_largest(m, falling, rounds, marks), OPTIMAL)
-    if len(rising) * rounds**2 <= MAX_SHARES:
-        return Reference(_best_division(m, falling, rising, rounds)[marks - 1], OPTIMAL)
+    rising = [i for i in arms if _is_sorted(m, i, np.greater_equal)]
+    if len(rising) == len(arms):
+        return Reference(_sums_of_best_arm(m, rising, rounds, marks), OPTIMAL)
+    rising = [i for i in rising if i not in falling]
+    others = [i for i in arms if i not in falling and i not in rising]
+    divisions = bool(falling) + bool(rising) + len(others) - 1
+    if divisions * rounds**2 <= MAX_SHARES:
+        return Reference(_best_division(m, falling, rising, others, rounds)[marks - 1], OPTIMAL)
     return Reference(_sums_of_greedy(m, rounds, marks), GREEDY_RISING)
 
 
@@ -138,7 +148,7 @@ def is_greedy_optimal(m: Means) -> bool:
     if _follows_rounds(m):
         return False
     if np.any(m.kinds != SUM):
-        return all(_falls(m, i) for i in range(len(m.kinds)))
+        return all(_is_sorted(m, i, np.less_equal) for i in range(len(m.kinds)))
     rises = np.flatnonzero(np.diff(m.pull_values) > 0) + 1  # also from the last mean of an arm to the first of the next
     return bool(np.isin(rises, m.pull_first).all())
 
@@ -182,7 +192,7 @@ def greedy_rewards(problem: Problem, horizon: int | None = None, checkpoints: Se
     by_pulls, others = _split_arms(m)
     if not by_pulls:
         return _sums_of_best(m, others, rounds, marks)
-    if not _follows_rounds(m) and all(_falls(m, i) for i in by_pulls):
+    if not _follows_rounds(m) and all(_is_sorted(m, i, np.less_equal) for i in by_pulls):
         return _sums_of_largest(m, [*by_pulls, *others], rounds, marks)
     return _sums_of_greedy(m, rounds, marks)
 
@@ -237,9 +247,13 @@ def _follows_rounds(m: Means) -> bool:
     return bool(np.any(np.diff(m.round_first) > 1))
 
 
-def _over_pulls(m: Means, i: int, horizon: int) -> RunLengths:
-    """Return the means of an arm that ignores the rounds, and for how many pulls each lasts."""
-    return row_of(m, i, 0), np.diff(pulls_of(m, i)[0], append=horizon)
+def _blocks_of(m: Means, i: int, horizon: int) -> Iterator[RunLengths]:
+    """Yield the means of an arm that ignores the rounds, and for how many pulls each lasts, some at a time."""
+    starts = pulls_of(m, i)[0]
+    for k in range(0, starts.size, _BLOCK):
+        edges = starts[k : k + _BLOCK + 1]
+        lengths = np.diff(edges, append=horizon)[:_BLOCK]
+        yield row_of(m, i, 0, slice(k, k + _BLOCK)), lengths
 
 
 def _over_counts(m: Means, i: int, t: int) -> Floats:
@@ -249,9 +263,10 @@ def _over_counts(m: Means, i: int, t: int) -> Floats:
     return np.asarray(row_of(m, i, kt)[kn])
 
 
-def _falls(m: Means, i: int) -> bool:
+def _is_sorted(m: Means, i: int, order: np.ufunc) -> bool:
+    """Return whether the means of an arm that ignores the rounds never rise (`np.less_equal`) or never fall."""
     blocks = (row_of(m, i, 0, slice(k, k + _BLOCK + 1)) for k in range(0, len(pulls_of(m, i)[0]), _BLOCK))
-    return all(np.all(values[1:] <= values[:-1]) for values in blocks)
+    return all(np.all(order(values[1:], values[:-1])) for values in blocks)
 
 
 class _Best(NamedTuple):
@@ -331,23 +346,27 @@ def _sums_of_largest(m: Means, arms: Sequence[int], horizon: int, marks: Ints) -
     return sums_at(marks, partial(_largest, m, arms, horizon), horizon)
 
 
-def _best_division(m: Means, falling: Sequence[int], rising: Sequence[int], horizon: int) -> Floats:
+def _sums_of_best_arm(m: Means, arms: Sequence[int], horizon: int, marks: Ints) -> Floats:
+    """Return the sums of the means of the arm that is best up to each mark, if it alone is pulled."""
+    best = np.full(marks.size, -np.inf)
+    for i in arms:
+        np.maximum(best, sums_at(marks, partial(_blocks_of, m, i, horizon), horizon), out=best)
+    return best
+
+
+def _best_division(m: Means, falling: Sequence[int], rising: Sequence[int], others: Sequence[int], horizon: int) -> Floats:
     """Return the largest reward of h pulls divided among the arms, for every h: the (max, +) convolution of prefix sums."""
-
-    def prefix(i: int) -> Floats:
-        return np.concatenate([[0.0], cumulative_sum(np.repeat(*_over_pulls(m, i, horizon)))])
-
+    every = np.arange(1, horizon + 1)
+    parts = [_sums_of_best_arm(m, [i], horizon, every) for i in others]
+    if rising:
+        parts.append(_sums_of_best_arm(m, rising, horizon, every))
     if falling:
-        # Among falling arms the greedy division is optimal: together they are like one arm.
-        best = np.concatenate([[0.0], _sums_of_largest(m, falling, horizon, np.arange(1, horizon + 1))])
-    else:
-        *rising, last = rising
-        best = prefix(last)
-    for i in rising:
-        part = prefix(i)
-        shared = best + part[0]
+        parts.append(_sums_of_largest(m, falling, horizon, every))
+    best = np.append(0.0, parts.pop())
+    for part in parts:
+        shared = best.copy()
         for pulls in range(1, horizon + 1):
-            np.maximum(shared[pulls:], best[:-pulls] + part[pulls], out=shared[pulls:])
+            np.maximum(shared[pulls:], best[:-pulls] + part[pulls - 1], out=shared[pulls:])
         best = shared
     return best[1:]
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 from rotting.common.rules import finite, nonnegative, positive_int, suggest
 from rotting.common.short_numbers import short
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.kernels.elementary import power
+from rotting.policies.kernels.elementary import power
 from rotting.problems.arms import Rested
 from rotting.problems.decays import Abrupt, Constant
 from rotting.problems.noise import Gaussian, Noise

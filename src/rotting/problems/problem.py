@@ -8,22 +8,23 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from rotting.common.arrays import Ints
-from rotting.common.html_parts import block
-from rotting.common.json_types import JsonDict
-from rotting.common.rules import nonnegative_int, positive_int
+from rotting.common.arrays import Floats, Ints
+from rotting.common.display.figures import Curve, Panel
+from rotting.common.html_parts import MAX_CURVES, block, drawing
+from rotting.common.json_data import JsonDict
+from rotting.common.rules import LARGEST, nonnegative_int, positive_int
 from rotting.common.short_numbers import plural
-from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.kernels.binding import digest, plain_function
-from rotting.kernels.code_checks import check_arguments
-from rotting.problems.arm_checks import check_presence, checked_arms, checked_table, decays_of
+from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
+from rotting.policies.kernels.binding import digest, plain_function
+from rotting.policies.kernels.code_checks import check_arguments
 from rotting.problems.arms import Arm, Formula, Recovering, Rested, Restless, Tabulated, Visiting, check_size
+from rotting.problems.decays import decays_of
 from rotting.problems.delays import Delay
-from rotting.problems.drawings import means_caption, means_picture
 from rotting.problems.mean_table import Means, Rise, arm_of, first_rise, join, lookup, mean_bounds
 from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel
 
 STANDARD_NOISE = Gaussian(1.0)
+_DRAWN_ROUNDS = 200  # drawn at most, and the length of the picture of a problem without a horizon
 _NEVER = 1 << 60  # the last round of an arm that never leaves
 CODE_DIGEST = "code"
 """The key of the function's digest in the description of a problem by a function."""
@@ -81,7 +82,7 @@ class Problem:
     _tables: dict[int, Means] = field(default_factory=dict, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "arms", checked_arms(self.arms))
+        object.__setattr__(self, "arms", _checked_arms(self.arms))
         check_kernel(self.noise)
         self.noise.check_arms(len(self.arms))
         if self.name is not None and not isinstance(self.name, str):
@@ -286,7 +287,7 @@ class Problem:
         table = self._tables.get(rounds)
         if table is None:
             check_size(self.arms, rounds)
-            check_presence(self.arms, *self.presence_rounds(), rounds)
+            _check_presence(self.arms, *self.presence_rounds(), rounds)
             table = join([self.arm_table(i, rounds) for i in range(self.n_arms)])
             self._tables.clear()
             self._tables[rounds] = table
@@ -394,4 +395,94 @@ class Problem:
             >>> Problem.rested([[0.5, 0.2], [0.4, 0.4]]).arm_table(1, horizon=2).pull_values
             array([0.4])
         """
-        return checked_table(f"arm {i}", self.arms[i], self.noise.of_arm(i), horizon)
+        return _checked_table(f"arm {i}", self.arms[i], self.noise.of_arm(i), horizon)
+
+
+def _checked_arms(arms: object) -> tuple[Arm, ...]:
+    """Return the arms of a problem after a check."""
+    if isinstance(arms, str | bytes) or not isinstance(arms, Sequence):
+        raise InvalidTypeError("arms", "be a sequence of arms", arms)
+    if not arms:
+        raise InvalidValueError("arms", "hold at least one arm", arms, got="none")
+    for i, arm in enumerate(arms):
+        if not isinstance(arm, Arm):
+            raise InvalidTypeError(f"arms[{i}]", "be an arm such as Rested or Restless", arm)
+    formulas = {arm.mu if isinstance(arm, Formula) else None for arm in arms}
+    if len(formulas) > 1:
+        rule = "not mix arms of Problem.by_function with other arms, nor those of two functions"
+        raise InvalidValueError("arms", rule, arms, got="a mix")
+    return tuple(arms)
+
+
+def _checked_table(name: str, arm: Arm, noise: Noise, horizon: int) -> Means:
+    """Return the table of the arm called `name`, after a check that its means are finite and that its noise can have them."""
+    try:
+        table = arm.means(horizon)
+        low, high = mean_bounds(table, 0, horizon)
+        for value in (low, high):
+            if not abs(value) <= LARGEST:
+                raise InvalidValueError("means", f"be finite numbers of at most {LARGEST:g} in size", value)
+        noise.check_means(low, high)
+    except InvalidArgumentError as error:
+        raise error.replace(where=name) from error
+    except (TypeError, ValueError) as error:  # of the user's function
+        kinds = {TypeError: InvalidTypeError, ValueError: InvalidValueError}  # subclasses of the two pass unchanged
+        if type(error) not in kinds:
+            raise
+        raise kinds[type(error)]("means", "be computable", arm, got=f"an error: {error}", where=name) from error
+    return table
+
+
+def _check_presence(arms: Sequence[Arm], first: Ints, last: Ints, horizon: int) -> None:
+    """Refuse a round in which no arm is present; `first` and `last` are the rounds in which each arm comes and leaves."""
+    covered = 0  # some arm is present in every round up to this one
+    for comes, leaves in sorted(zip(first.tolist(), last.tolist(), strict=True)):
+        if comes > covered + 1:
+            break
+        covered = max(covered, leaves)
+    if covered < horizon:
+        got = f"none in round {covered + 1}"
+        raise InvalidValueError("arms", f"be present in every round up to {horizon}", arms, got=got)
+
+
+# --- Small pictures of the means, for notebooks -------------------------------------------------------------------------------
+
+
+def means_picture(problem: Problem) -> str:
+    """Return a small picture of the means, as HTML.
+
+    Example:
+        >>> "arm 1" in means_picture(Problem.rested([0.5, 0.4]))
+        True
+    """
+    horizon = problem.horizon or _DRAWN_ROUNDS
+    rounds = np.unique(np.linspace(1, horizon, min(horizon, _DRAWN_ROUNDS)).round().astype(np.int64))
+    curves = tuple(
+        Curve(f"arm {i}", rounds, means_if_always_pulled(problem, i, rounds)) for i in range(min(problem.n_arms, MAX_CURVES))
+    )
+    return drawing(Panel("", "round t", "mean", curves))
+
+
+def means_caption(problem: Problem) -> str:
+    """Return what `means_picture` shows, in words.
+
+    Example:
+        >>> means_caption(Problem.rested([0.5, 0.4]))
+        'the mean of each arm, if pulled in every round'
+    """
+    first = f"the first {MAX_CURVES} arms" if problem.n_arms > MAX_CURVES else "each arm"
+    rests = ", or in its first one alone if it recovers" if problem.recovers().any() else ""
+    return f"the mean of {first}, if pulled in every round{rests}"
+
+
+def means_if_always_pulled(problem: Problem, i: int, rounds: Ints) -> Floats:
+    """Return the mean of arm i in each round if it is pulled in every round in which it is present.
+
+    A recovering arm is pulled in the first of these rounds only.
+    """
+    if problem.formula is not None:
+        return np.array([problem.mean(i, t, t - 1) for t in rounds.tolist()])
+    # The table of all arms is cached, but only a problem with a horizon is known to have one.
+    table, arm = (problem.arm_table(i, int(rounds[-1])), 0) if problem.horizon is None else (problem.tables(), i)
+    first, last = (int(each[i]) for each in problem.presence_rounds())
+    return np.array([lookup(table, arm, t, t - first) if first <= t <= last else math.nan for t in rounds.tolist()])

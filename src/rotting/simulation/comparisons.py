@@ -21,7 +21,7 @@ from rotting.common.statistics import (
     resamples,
     t_critical,
 )
-from rotting.simulation.result_tables import TIE
+from rotting.simulation.regret_tables import TIE
 
 # With fewer runs, in total or per unit of kurtosis, the interval of a standard deviation cannot be trusted. Samples with a
 # small kurtosis tend to have a small spread as well, so intervals of samples that pass this test cover less often than others.

@@ -8,25 +8,23 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.json_types import JsonDict
+from rotting.common.json_data import JsonDict
 from rotting.common.rules import RUNS, nonnegative_int, positive_int, suggest
-from rotting.engines.extensions import Extensions, extend_means
-from rotting.engines.family_draws import FamilyDraws
-from rotting.engines.greedy import play_greedily
-from rotting.engines.round_record import check_size
-from rotting.engines.task import Game, Setting, unsupported_feature
-from rotting.engines.tiers import CompileMode
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.kernels.random_numbers import derive_key
+from rotting.policies.kernels.random_numbers import derive_key
 from rotting.policy import Policy, check_policies, horizon_error, how_to_accept, range_error
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.families import family_key
 from rotting.problems.noise import Noiseless
 from rotting.problems.oracle import greedy_reference, optimal_rewards
+from rotting.simulation.engines.extensions import Extensions, check_size, extend_means
+from rotting.simulation.engines.greedy import FamilyDraws, play_greedily
+from rotting.simulation.engines.task import Game, Setting, unsupported_feature
+from rotting.simulation.engines.tiers import CompileMode
 
 if TYPE_CHECKING:
-    from rotting.engines.extensions import ExtendedMeans
     from rotting.problems.mean_table import Means
+    from rotting.simulation.engines.extensions import ExtendedMeans
 
 _CHECKPOINTS = 200  # enough for a smooth curve
 Record = Literal["arms", "rewards"]

@@ -1,30 +1,55 @@
 """The result of a simulation: regret and pulls of every run, as tables, plots and files."""
 
+import hashlib
+import json
+import os
 import pickle
-from collections.abc import Iterable, Sequence
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn
 
-from rotting.common.arrays import ArmNumbers, Floats, Ints
-from rotting.common.html_parts import Line, block, drawing, row
-from rotting.common.json_types import JsonDict
-from rotting.display.figures import Band
-from rotting.display.tables import FormattedTable
-from rotting.errors import InvalidTypeError
-from rotting.policy import Policy, labels_of
-from rotting.problems import Problem
-from rotting.problems.oracle import OPTIMAL
-from rotting.simulation.merging import merged
-from rotting.simulation.result_arrays import checked_fields, same_bits
-from rotting.simulation.result_files import read_result, settings_of, write_result
-from rotting.simulation.result_plots import plot_result
-from rotting.simulation.result_tables import difference_table, regret_frame, regret_table
-from rotting.simulation.selection import Labels, numbered, select
+import numpy as np
+
+from rotting import registry
+from rotting.common.arrays import AnyArray, ArmNumbers, Floats, Ints
+from rotting.common.display.figures import BANDS, Band, Curve, Panel
+from rotting.common.display.plots import plot_regret
+from rotting.common.display.tables import FormattedTable
+from rotting.common.files import new_folder
+from rotting.common.html_parts import block, drawing, row
+from rotting.common.json_data import JsonDict
+from rotting.common.rules import nonnegative_int, positive_int, suggest
+from rotting.common.short_numbers import plural
+from rotting.common.statistics import what_runs_can_miss
+from rotting.common.version import __version__
+from rotting.errors import InvalidTypeError, InvalidValueError, PathMissingError
+from rotting.policy import Policy, check_policies, labels_of
+from rotting.problems import Problem, delays
+from rotting.problems.families import DRAWN_DIGEST
+from rotting.problems.mean_table import Means
+from rotting.problems.noise import from_json, known_kinds
+from rotting.problems.oracle import OPTIMAL, regret_against
+from rotting.problems.problem import CODE_DIGEST
+from rotting.simulation.engines.extensions import arm_type
+from rotting.simulation.regret_tables import difference_table, regret_frame, regret_table
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+Labels = Literal["full"] | Sequence[str] | None
+"""Labels of policies in tables and plots: short ones for None, with all parameters for "full", or one text per policy."""
+ArrayType = np.dtype[np.generic]
+INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
+ARRAYS: dict[str, ArrayType] = {"checkpoints": INT, "regret": FLOAT, "pulls": INT, "us_per_round": FLOAT}
+"""The types of the arrays that every result has."""
+FORMAT_VERSION = 1  # of saved results and studies
+SETTINGS_FILE = "result.json"
+ARRAYS_FILE = "arrays.npz"
+_MEANS = "means_"  # before the names of the arrays of the problem's table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,7 +165,10 @@ class Result:
         for other in others:
             if not isinstance(other, Result):
                 raise InvalidTypeError("others", "be results, passed one by one", other)
-        return merged([self, *others])
+            _check_same_games(self, other)
+        results = [self, *others]
+        groups = [[each for each in results if each.policies == some] for some in dict.fromkeys(r.policies for r in results)]
+        return _join_policies([_join_runs(group) for group in groups])
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -151,6 +179,18 @@ class Result:
     def full_labels(self) -> tuple[str, ...]:
         """One label per policy with all of its parameters, with a number added when two are the same."""
         return numbered(list(map(repr, self.policies)))
+
+    def _chosen_labels(self, given: Labels) -> tuple[str, ...]:
+        """Return the short labels for None, the full ones for "full", or the given texts, one per policy."""
+        if given is None:
+            return self.labels
+        if isinstance(given, str) and given == "full":
+            return self.full_labels
+        if isinstance(given, str) or not all(isinstance(each, str) for each in given):
+            raise InvalidTypeError("labels", "be 'full' or one text per policy", given)
+        if len(given) != len(self.policies):
+            raise InvalidValueError("labels", f"be one text per policy, {len(self.policies)}", len(given))
+        return numbered(given)
 
     @property
     def is_optimal(self) -> bool:
@@ -183,11 +223,29 @@ class Result:
             >>> result.table(labels="full").rows[1]["policy"]
             'RAWUCB(alpha=1.4, sigma=1.0)'
         """
-        return regret_table(self, labels)
+        return regret_table(self._chosen_labels(labels), self.regret[:, :, -1], self.us_per_round, self._heading, self._notes)
+
+    @property
+    def _heading(self) -> tuple[str, ...]:
+        """The lines above a table."""
+        runs = plural(self.runs, "run") + (f" from run {self.first_run:,} on" if self.first_run else "")
+        head = f"{self.problem_name}: horizon {self.horizon:,}, {runs}, seed {self.seed}"
+        if self.is_optimal:
+            head += "; regret against the optimal policy"
+        if "family" in self.problem:
+            return head, "Each run has its own problem: the mean is the Bayesian regret."
+        return (head,)
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """The lines below a table: a reference that is not optimal, and how many runs the intervals come from."""
+        against = () if self.is_optimal else regret_against(self.reference)
+        return (*against, *([what_runs_can_miss(self.runs)] if self.runs > 1 else []))
 
     def _repr_html_(self) -> str:
         means = zip(self.labels, self.regret.mean(axis=1), strict=True)
-        picture = drawing([Line(label, self.checkpoints, mean) for label, mean in means], "round t", "mean regret")
+        curves = tuple(Curve(label, self.checkpoints, mean) for label, mean in means)
+        picture = drawing(Panel("", "round t", "mean regret", curves))
         table = self.table()
         head, *notes = table.lines
         return block(head, row(f"<div>{replace(table, lines=tuple(notes))._repr_html_()}</div>", picture))
@@ -210,7 +268,27 @@ class Result:
             >>> [(row["policy"], row["won"]) for row in result.differences("UCB1").rows]
             [('RAW-UCB 1.4', 0.6)]
         """
-        return difference_table(self, baseline, labels)
+        base, named = self._index_of("baseline", baseline), self._chosen_labels(labels)
+        if len(named) < 2:
+            raise InvalidValueError("policies", "be two or more to be compared", self.policies, got="a result with one")
+        return difference_table(named, self.regret[:, :, -1], base, self._heading, self._notes)
+
+    def _index_of(self, name: str, given: Policy | str | int) -> int:
+        """Return the index of a policy, given as a policy, a label or an index; `name` is that of the argument, for errors."""
+        if isinstance(given, str):
+            for known in (self.labels, self.full_labels):
+                if given in known:
+                    return known.index(given)
+            hint = suggest(given, [*self.labels, *self.full_labels]) or f"; known: {', '.join(self.labels)}"
+            raise InvalidValueError(name, "be a policy of this result", given, hint=hint)
+        if isinstance(given, int | np.integer) and not isinstance(given, bool):
+            if not 0 <= given < len(self.policies):
+                last = len(self.policies) - 1
+                raise InvalidValueError(name, f"be an index from 0 to {last}, a label or a policy", int(given))
+            return int(given)
+        if given not in self.policies:
+            raise InvalidValueError(name, "be a policy of this result", given)
+        return self.policies.index(given)
 
     def select(
         self,
@@ -233,7 +311,29 @@ class Result:
             >>> part, part.regret.shape
             (Result(two-arms(L=0.3), horizon=100, runs=5, seed=0, policies=1), (1, 5, 2))
         """
-        return select(self, policies, runs, checkpoints)
+        if policies is None:
+            policies = range(len(self.policies))
+        asked = [policies] if isinstance(policies, Policy | str | int | np.integer) else policies
+        chosen = np.array([self._index_of("policies", each) for each in asked], np.int64)
+        which = _find_runs(runs, range(self.first_run, self.first_run + self.runs))
+        if checkpoints is not None and not isinstance(checkpoints, Iterable):
+            raise InvalidTypeError("checkpoints", "be a list of rounds", checkpoints)
+        marks = self.checkpoints.tolist() if checkpoints is None else [*checkpoints, self.horizon]
+        for mark in marks:
+            if mark not in self.checkpoints:
+                raise InvalidValueError("checkpoints", "be among those of this result", mark)
+        places = np.searchsorted(self.checkpoints, np.unique(marks))
+        own = slice(which.start - self.first_run, which.stop - self.first_run)
+        return replace(
+            self,
+            policies=tuple(self.policies[k] for k in chosen.tolist()),
+            runs=len(which),
+            first_run=which.start,
+            checkpoints=self.checkpoints[places],
+            regret=self.regret[chosen, own][:, :, places],
+            us_per_round=self.us_per_round[chosen],
+            **{name: getattr(self, name)[chosen, own] for name in ("pulls", *self.recorded)},
+        )
 
     def plot(
         self,
@@ -256,7 +356,7 @@ class Result:
             path: a new image file (.png, .pdf, .svg); an existing one is refused.
             log: whether the axis of the rounds is logarithmic, on which logarithmic regret is a straight line.
             bounds: whether to draw every bound of `rotting.theory` that applies to a policy, with a logarithmic regret axis. A
-                result that does not know its problem, such as one saved by an older version, needs the `Problem` here.
+                result that does not know its problem, such as one that was pickled with a `lambda`, needs the `Problem` here.
             labels: as for `table`.
             legend: True draws it below the axes of a new figure, else inside the given axes; False draws none; a location of
                 Matplotlib, such as "upper left", draws it inside the axes.
@@ -279,7 +379,55 @@ class Result:
             ('rested', 'log')
             >>> plt.close(figure)
         """
-        return plot_result(self, bounds, labels, title, band, ax=ax, path=path, log=log, legend=legend, log_y=log_y)
+        named, problem = self._chosen_labels(labels), self._problem_of_bounds(bounds)
+        drawn: list[list[tuple[str, Floats]]] = [[] for _ in named]
+        if problem is not None:
+            from rotting.paper import theory  # noqa: PLC0415 - theorems are about results, and users should not have to pass them
+
+            for label, policy, lines in zip(named, self.policies, drawn, strict=True):
+                proved = theory.bounds(problem, policy, self.horizon, self.checkpoints.tolist())
+                lines += [(f"{label}: {bound.theorem}", bound.values) for bound in proved]
+        caption = ""
+        if title is None:
+            title = f"{self.problem_name}, horizon {self.horizon:,}"
+            no_bounds = "" if problem is None else "No bound applies (see `rotting theory`)."
+            caption = self._caption(band, "Thin: proved bounds." if any(drawn) else no_bounds)
+        return plot_regret(
+            named,
+            self.checkpoints,
+            self.regret,
+            title,
+            caption,
+            bounds=drawn,
+            band=band,
+            ax=ax,
+            path=path,
+            log=log,
+            legend=legend,
+            log_y=log_y,
+        )
+
+    def _caption(self, band: Band | None, about_bounds: str) -> str:
+        """Return what the plot shows, and what its regret is measured against."""
+        drawn = "A single run"
+        if self.runs > 1:
+            drawn = ", ".join(filter(None, [f"Mean of {self.runs:,} runs", BANDS.get(band)]))
+        missed = what_runs_can_miss(self.runs) if band == "interval" and self.runs > 1 else ""
+        return " ".join(filter(None, [f"{drawn}.", *regret_against(self.reference), about_bounds, missed]))
+
+    def _problem_of_bounds(self, bounds: "bool | Problem") -> Problem | None:
+        """Return the problem whose bounds are to be drawn, or None."""
+        if bounds is False:
+            return None
+        if "family" in self.problem:
+            raise InvalidValueError("bounds", "be of one problem", bounds, got="a family, which has a problem for each run")
+        if bounds is True:
+            if self.played is None:
+                raise InvalidValueError("bounds", "be a Problem, as the result has none", bounds)
+            return self.played
+        if json.loads(json.dumps(bounds.describe())) != self.problem:
+            raise InvalidValueError("bounds", f"be the problem that was played, {self.problem_name}", bounds)
+        return bounds
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a data frame with one row per policy, run and checkpoint: `policy`, `run`, `round`, `regret`, `reference`.
@@ -293,7 +441,7 @@ class Result:
             >>> result.to_pandas().shape
             (4000, 5)
         """
-        return regret_frame(self)
+        return regret_frame(self.labels, self.first_run, self.checkpoints, self.regret, self.reference)
 
     def to_json(self) -> JsonDict:
         """Return the settings, the rows of `table()` with the policies in full, and its notes, as strict JSON.
@@ -309,7 +457,13 @@ class Result:
         table = self.table()
         rows = zip(table.rows, self.policies, strict=True)
         policies = [{**row, **policy.to_json(), "label": row["policy"]} for row, policy in rows]
-        return {**settings_of(self), "optimal": self.is_optimal, "policies": policies, "notes": list(table.footnotes)}
+        return {**self._settings, "optimal": self.is_optimal, "policies": policies, "notes": list(table.footnotes)}
+
+    @property
+    def _settings(self) -> JsonDict:
+        """Everything but the policies and the arrays, as JSON-able data."""
+        names = ("problem", "horizon", "runs", "seed", "reference", *(["first_run"] if self.first_run else []))
+        return {"rotting": __version__, **{name: getattr(self, name) for name in names}}
 
     def save(self, path: str | Path) -> None:
         """Write a new folder with `result.json` (settings, checksums) and `arrays.npz`.
@@ -328,7 +482,24 @@ class Result:
             ...     Result.load(Path(folder) / "result") == result
             True
         """
-        write_result(self, path)
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in (*ARRAYS, *self.recorded)}
+        if self.played is not None and self.played.is_plain:
+            arrays |= {f"{_MEANS}{name}": array for name, array in self.played.means(self.horizon)._asdict().items()}
+        with new_folder(path) as partial:
+            with (partial / ARRAYS_FILE).open("wb") as file:
+                np.savez(file, **arrays)
+                _to_disk(file)
+            written = {
+                **format_of("result"),
+                **self._settings,
+                "policies": [policy.to_json() for policy in self.policies],
+                "arrays_sha256": _file_digest(partial / ARRAYS_FILE),
+            }
+            written["settings_sha256"] = _settings_digest(written)
+            with (partial / SETTINGS_FILE).open("w", encoding="utf-8") as text:
+                json.dump(written, text, indent=2, allow_nan=False)
+                text.write("\n")
+                _to_disk(text)
 
     @classmethod
     def load(cls, path: str | Path) -> "Result":
@@ -347,4 +518,280 @@ class Result:
             ...
             rotting.errors.PathMissingError: path must be a saved result, but 'no-such-folder' does not exist
         """
-        return read_result(Path(path), cls)
+        path = Path(path)
+        for name in (SETTINGS_FILE, ARRAYS_FILE):
+            if path.exists() and not (path / name).is_file():
+                raise not_saved("result", path, f"has no {name}")
+        settings = read_settings("result", path)
+        if settings.pop("settings_sha256", None) != _settings_digest(settings):
+            raise not_saved("result", path / SETTINGS_FILE, "is truncated or edited: its checksum differs")
+        if settings["arrays_sha256"] != _file_digest(path / ARRAYS_FILE):
+            raise not_saved("result", path / ARRAYS_FILE, "is truncated or edited: its checksum differs")
+        try:
+            with np.load(path / ARRAYS_FILE, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in [*ARRAYS, *({"arms", "rewards"} & {*file.files})]}
+                tables = {name: file[f"{_MEANS}{name}"] for name in Means._fields if f"{_MEANS}{name}" in file.files}
+            return cls(
+                policies=tuple(map(registry.from_json, settings["policies"])),
+                **{name: settings[name] for name in ("problem", "horizon", "runs", "seed", "reference")},
+                first_run=settings.get("first_run", 0),
+                **arrays,
+                played=_restored_problem(settings["problem"], settings["horizon"], tables),
+            )
+        except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+            raise not_saved("result", path, f"cannot be read: {error}") from error
+
+
+def numbered(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return labels that differ: of equal ones, all but the first get a number."""
+    taken: list[str] = []
+    for wanted in labels:
+        label, copy = wanted, 1
+        while label in taken:
+            copy += 1
+            label = f"{wanted} ({copy})"
+        taken.append(label)
+    return tuple(taken)
+
+
+def _find_runs(runs: object, own: range) -> range:
+    """Return the numbers of the selected runs, among those of a result.
+
+    Example:
+        >>> _find_runs(slice(5), range(2, 20))
+        range(2, 5)
+    """
+    if runs is None:
+        return own
+    which: Sequence[int]
+    if isinstance(runs, slice):
+        which = range(own.stop)[runs]
+        if which.step == 1:  # a slice may begin before the first run
+            which = range(max(which.start, own.start), which.stop)
+    elif isinstance(runs, Iterable) and not isinstance(runs, str):
+        which = [nonnegative_int("runs", each) for each in runs]
+    else:
+        raise InvalidTypeError("runs", "be a slice or run numbers such as range(10)", runs)
+    if not which or which[0] not in own or which[-1] not in own or list(which) != list(range(which[0], which[-1] + 1)):
+        rule = f"be one or more consecutive numbers from {own.start} to {own.stop - 1}"
+        raise InvalidValueError("runs", rule, runs)
+    return range(which[0], which[-1] + 1)
+
+
+def record_types(n_arms: int) -> dict[str, ArrayType]:
+    """Return the types of the arrays that `simulate(record=...)` adds."""
+    return {"arms": arm_type(n_arms), "rewards": FLOAT}
+
+
+def mean_time(total: Floats, count: Floats) -> Floats:
+    """Return totals divided by counts; NaN where the count is 0.
+
+    Example:
+        >>> mean_time(np.array([6.0, 0.0]), np.array([3.0, 0.0]))
+        array([ 2., nan])
+    """
+    return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
+
+
+def same_bits(one: AnyArray | None, other: AnyArray | None) -> bool:
+    """Return whether two arrays are equal bit for bit, or both are missing."""
+    if one is None or other is None:
+        return one is other
+    return one.shape == other.shape and np.array_equal(one.view(np.uint8), other.view(np.uint8))
+
+
+def checked_fields(given: Result) -> dict[str, object]:
+    """Return the fields of a result after a check; arrays are read-only, and of the types of `ARRAYS`."""
+    if not isinstance(given.problem, Mapping):
+        raise InvalidTypeError("problem", "be a description (a dict)", given.problem)
+    try:
+        # A copy as JSON returns it (lists, not tuples), so that a saved result equals the original.
+        problem = json.loads(json.dumps(given.problem, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        rule = "be a description that JSON can represent"
+        raise InvalidValueError("problem", rule, given.problem, hint=f": {error}") from error
+    if not isinstance(given.reference, str):
+        raise InvalidTypeError("reference", "be a text", given.reference)
+    if not given.reference:
+        raise InvalidValueError("reference", "say what regret is measured against", given.reference)
+    if not isinstance(given.played, Problem | None):
+        raise InvalidTypeError("played", "be a Problem or None", given.played)
+    policies = check_policies(given.policies)
+    horizon, runs = positive_int("horizon", given.horizon), positive_int("runs", given.runs)
+    numbers = {"seed": nonnegative_int("seed", given.seed), "first_run": nonnegative_int("first_run", given.first_run)}
+    arrays = {name: _read_only(name, getattr(given, name), kind) for name, kind in ARRAYS.items()}
+    rounds, regret, pulls, times = arrays.values()
+
+    P, C, K = len(policies), rounds.size, pulls.shape[-1] if pulls.ndim else 0
+    _check_shape("checkpoints", rounds, "[checkpoints]", (max(C, 1),))
+    _check_shape("regret", regret, "[policies, runs, checkpoints]", (P, runs, C))
+    _check_shape("pulls", pulls, "[policies, runs, arms]", (P, runs, max(K, 1)))
+    _check_shape("us_per_round", times, "[policies]", (P,))
+    if rounds[0] < 1 or rounds[-1] != horizon or np.any(np.diff(rounds) <= 0):
+        rule = f"increase from 1 or more to the horizon {horizon}"
+        raise InvalidValueError("checkpoints", rule, rounds, got=np.array2string(rounds, threshold=20))
+    if not np.all(np.isfinite(regret)):
+        raise InvalidValueError("regret", "be finite", regret, got="NaN or an infinite number")
+    if not np.all(np.isnan(times) | (np.isfinite(times) & (times >= 0))):
+        rule = "be finite, zero or more, or NaN where nothing was measured"
+        raise InvalidValueError("us_per_round", rule, times.tolist())
+    if np.any(pulls < 0) or np.any(pulls.sum(axis=2) != horizon):
+        rule = f"be zero or more and add up to the horizon {horizon} in every run"
+        raise InvalidValueError("pulls", rule, pulls, got="others")
+    kinds = record_types(K)
+    for name in given.recorded:
+        arrays[name] = _read_only(name, getattr(given, name), kinds[name])
+        _check_shape(name, arrays[name], "[policies, runs, horizon]", (P, runs, horizon))
+    if "arms" in arrays and arrays["arms"].max() >= K:
+        raise InvalidValueError("arms", f"be below {K}, the number of arms", int(arrays["arms"].max()))
+    return {"policies": policies, "problem": problem, "horizon": horizon, "runs": runs, **numbers, **arrays}
+
+
+def _read_only(name: str, value: object, kind: ArrayType) -> AnyArray:
+    """Return a read-only array of type `kind`; only casts that keep every value are allowed.
+
+    A read-only array is not copied, since a record of every round may fill half of the memory.
+    """
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        raise InvalidTypeError(name, f"be an array of {kind}", value) from None
+    if array.dtype == kind and array.flags.c_contiguous and array.base is None and not array.flags.writeable:
+        return array
+    if not np.can_cast(array.dtype, kind, casting="safe"):
+        raise InvalidTypeError(name, f"be an array of {kind}", value, got=f"one of {array.dtype}")
+    copy = np.array(array, dtype=kind, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+def _check_shape(name: str, array: AnyArray, axes: str, shape: tuple[int, ...]) -> None:
+    """Refuse an array of another shape."""
+    if array.shape != shape:
+        raise InvalidValueError(name, f"have the shape {axes} = {list(shape)}", list(array.shape))
+
+
+def _check_same_games(first: Result, other: Result) -> None:
+    """Refuse a result of other games than the first."""
+    for name in sorted({*first.problem, *other.problem} - {DRAWN_DIGEST, CODE_DIGEST}):
+        one, two = first.problem.get(name), other.problem.get(name)
+        if one != two:
+            raise InvalidValueError("results", "have the same problem", two, got=f"one of {name} {one} and one of {name} {two}")
+    for name in ("horizon", "seed", "reference"):
+        one, two = getattr(first, name), getattr(other, name)
+        if one != two:
+            raise InvalidValueError("results", f"have the same {name}", two, got=f"{one} and {two}")
+    if not _same_means(first, other):  # two functions may have the same name
+        raise InvalidValueError("results", "have the same problem", other.problem, got=f"other means of {first.problem_name}")
+    if not np.array_equal(first.checkpoints, other.checkpoints):
+        raise InvalidValueError("results", "have the same checkpoints", other.checkpoints, got="others")
+    kept, also = (" and ".join(each.recorded) or "nothing" for each in (first, other))
+    if kept != also:
+        raise InvalidValueError("results", "have the same records", also, got=f"{kept} and {also}")
+
+
+def _same_means(one: Result, two: Result) -> bool:
+    """Return whether two results have the same means, as far as that is known."""
+    if any(one.problem.get(name) != two.problem.get(name) for name in (DRAWN_DIGEST, CODE_DIGEST)):
+        return False
+    a, b = one.played, two.played
+    return a is None or b is None or a == b or all(map(same_bits, a.tables(one.horizon), b.tables(two.horizon)))
+
+
+def _joined(results: Sequence[Result], axis: int) -> dict[str, Any]:
+    """Return the arrays of results, joined along an axis: policies (0) or runs (1)."""
+    names = ("regret", "pulls", *results[0].recorded)
+    return {name: np.concatenate([getattr(each, name) for each in results], axis=axis) for name in names}
+
+
+def _runs_text(result: Result) -> str:
+    return f"runs {result.first_run} to {result.first_run + result.runs - 1}"
+
+
+def _join_runs(results: Sequence[Result]) -> Result:
+    """Return one result of several with the same policies."""
+    shards = sorted(results, key=lambda each: each.first_run)
+    for before, after in pairwise(shards):
+        if before.first_run + before.runs != after.first_run:
+            got = f"{_runs_text(before)} and {_runs_text(after)}"
+            raise InvalidValueError("results", "hold consecutive runs", after.first_run, got=got)
+    runs = np.array([each.runs for each in shards])
+    times = np.array([each.us_per_round for each in shards])
+    weights = np.where(np.isnan(times), 0, runs[:, None])
+    time = mean_time((np.nan_to_num(times) * weights).sum(axis=0), weights.sum(axis=0))
+    return replace(shards[0], runs=int(runs.sum()), us_per_round=time, **_joined(shards, axis=1))
+
+
+def _join_policies(results: Sequence[Result]) -> Result:
+    """Return one result of several with the same runs."""
+    first, *others = results
+    policies = [policy for each in results for policy in each.policies]
+    for other in others:
+        if _runs_text(other) != _runs_text(first):
+            got = f"{_runs_text(first)} and {_runs_text(other)}"
+            raise InvalidValueError("results of different policies", "hold the same runs", other.first_run, got=got)
+    for policy in policies:
+        if others and policies.count(policy) > 1:
+            raise InvalidValueError("results", "have equal policies or none in common", policy, hint=" in two of them")
+    time = np.concatenate([each.us_per_round for each in results])
+    return replace(first, policies=tuple(policies), us_per_round=time, **_joined(results, axis=0))
+
+
+def format_of(what: str) -> JsonDict:
+    """Return the entries that name the format of a saved "result" or "study"."""
+    return {"format": f"rotting-{what}", "format_version": FORMAT_VERSION}
+
+
+def not_saved(what: str, path: Path, why: str) -> InvalidValueError:
+    """Return the error for a path that is not a saved "result" or "study"."""
+    return InvalidValueError("path", f"be a saved {what}", path, hint=f", which {why}")
+
+
+def read_settings(what: str, path: Path) -> JsonDict:
+    """Return the content of `result.json` or `study.json` in a folder, after a check of its format."""
+    if not path.exists():
+        raise PathMissingError(f"path must be a saved {what}, but '{path}' does not exist")
+    file = path / f"{what}.json"
+    try:
+        settings = json.loads(file.read_text("utf-8"), parse_constant=_refuse)
+    except OSError as error:
+        raise not_saved(what, file, f"cannot be read: {error}") from error
+    except ValueError as error:
+        raise not_saved(what, file, f"is truncated or edited: {error}") from error
+    expected = format_of(what)
+    if not isinstance(settings, dict) or settings.get("format") != expected["format"]:
+        raise not_saved(what, file, f"is of another format than {expected['format']!r}")
+    version = settings.get("format_version")
+    if version != FORMAT_VERSION:
+        raise not_saved(what, path, f"has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
+    return settings
+
+
+def _restored_problem(description: JsonDict, horizon: int, tables: dict[str, AnyArray]) -> Problem | None:
+    """Return the problem with the saved means; None if they were not saved, or if the class of the noise is not known."""
+    if not tables or description["noise"]["noise"] not in known_kinds():
+        return None
+    for array in tables.values():
+        array.setflags(write=False)
+    problem = Problem.from_means(Means(**tables), horizon, from_json(description["noise"]), description["name"])
+    return problem.delayed(delays.from_json(description["delay"])) if "delay" in description else problem
+
+
+def _settings_digest(settings: JsonDict) -> str:
+    text = json.dumps(settings, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _to_disk(file: IO[bytes] | IO[str]) -> None:
+    """Wait until the content of a file is on disk, before the folder is renamed."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise InvalidValueError("numbers", "be finite", float(constant), got=constant)

@@ -5,7 +5,7 @@ A simulation is planned, played by an engine, and collected. A store may keep fi
 
 import os
 import sys
-import time
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from importlib.util import find_spec
@@ -17,17 +17,15 @@ import numpy as np
 
 from rotting.common.progress import Part, Progress
 from rotting.common.rules import positive_int, suggest
-from rotting.engines.chunk_store import ChunkStore
-from rotting.engines.engine import Engine
-from rotting.engines.task import Chunk, Game, Task, cut
-from rotting.engines.threads import Threads
-from rotting.engines.tiers import CompileMode, resolve_mode
-from rotting.errors import InvalidValueError
+from rotting.errors import InvalidValueError, SigmaWarning
 from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
+from rotting.simulation.engines.chunk_store import ChunkStore
+from rotting.simulation.engines.task import Chunk, Engine, Game, Task, cut
+from rotting.simulation.engines.threads import Threads
+from rotting.simulation.engines.tiers import CompileMode, resolve_mode
 from rotting.simulation.plan import Plan, Record, Simulation, plan
-from rotting.simulation.result import Result
-from rotting.simulation.result_arrays import mean_time, record_types
+from rotting.simulation.result import Result, mean_time, record_types
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -36,12 +34,11 @@ if TYPE_CHECKING:
 
 EngineName = Literal["threads", "cuda", "dask", "auto"]
 AnyEngine: TypeAlias = "EngineName | Client | Engine"
-"""What plays the games: the name of an engine, a Dask client, or an engine such as `rotting.engines.dask.connect` returns."""
+"""What plays the games: the name of an engine, a Dask client, or an engine, as `engines.dask.connect` returns it."""
 
 _ENGINES: tuple[str, ...] = get_args(EngineName)
 _ROUNDS_FOR_A_GPU = 2 * 10**8  # for each worker, which would take it half a minute
 _RUNS_FOR_A_GPU = 1_000  # since a single thread of a GPU is slow
-_POLL_SECONDS = 0.5  # between two checks for chunks that other processes have finished
 
 
 def default_workers() -> int:
@@ -52,26 +49,27 @@ def default_workers() -> int:
 
 
 def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan], compile: CompileMode) -> Engine:
-    resolve_mode(compile)
+    mode = resolve_mode(compile)
     threads = default_workers() if workers is None else positive_int("workers", workers)
     if "distributed" in sys.modules and isinstance(engine, sys.modules["distributed"].Client):
-        from rotting.engines.dask import Dask  # noqa: PLC0415 - an extra
+        from rotting.simulation.engines.dask import Dask  # noqa: PLC0415 - an extra
 
         return Dask(engine, compile=compile)
-    if not isinstance(engine, str) and hasattr(engine, "play"):  # as `rotting.engines.dask.connect` returns it
+    if not isinstance(engine, str) and hasattr(engine, "play"):  # as `rotting.simulation.engines.dask.connect` returns it
         return cast("Engine", engine)
     if not isinstance(engine, str) or engine not in _ENGINES:
         rule = f"be one of {', '.join(_ENGINES)}, or a dask.distributed.Client"
         raise InvalidValueError("engine", rule, engine, hint=suggest(str(engine), _ENGINES))
     if engine == "dask":
-        from rotting.engines.dask import connect  # noqa: PLC0415 - an extra
+        from rotting.simulation.engines.dask import connect  # noqa: PLC0415 - an extra
 
         return connect(workers=threads, compile=compile)
-    if engine == "cuda" or (engine == "auto" and _is_worth_a_gpu(plans, threads)):
-        from rotting.engines.cuda import Cuda, check_supported  # noqa: PLC0415 - an extra
+    if engine == "cuda" or (engine == "auto" and mode != "never" and _is_worth_a_gpu(plans, threads)):
+        from rotting.simulation.engines.cuda import Cuda, check_supported  # noqa: PLC0415 - an extra
 
-        if compile == "never":
-            raise InvalidValueError("compile", "be 'auto' or 'now' on a GPU", compile)
+        if mode == "never":
+            name = "compile" if compile == "never" else "ROTTING_COMPILE"
+            raise InvalidValueError(name, "be 'auto' or 'now' on a GPU", mode)
         for planned in plans:
             check_supported(planned.unsupported_feature)
         return Cuda()
@@ -85,7 +83,7 @@ def _is_worth_a_gpu(plans: Sequence[Plan], threads: int) -> bool:
         return False
     if rounds < _ROUNDS_FOR_A_GPU * threads or find_spec("numba_cuda") is None:
         return False
-    from rotting.engines.cuda_device import why_no_gpu  # noqa: PLC0415 - an extra
+    from rotting.simulation.engines.cuda_device import why_no_gpu  # noqa: PLC0415 - an extra
 
     return why_no_gpu() is None
 
@@ -122,8 +120,8 @@ def simulate(
         progress: show a progress bar; by default on a terminal and in a notebook.
         keep: a folder for finished games. A call that was interrupted resumes there, and a call with more runs plays only the
             new ones. Games are identified by a digest of the settings and the code. Several processes, also on several
-            machines, may share the folder and the work. Only games that this call plays count for `us_per_round`, which is NaN
-            if there are none. The message of a `KeyboardInterrupt` says how many games are kept.
+            machines, may share the folder. Only games that this call plays count for `us_per_round`, which is NaN if there are
+            none. The message of a `KeyboardInterrupt` says how many games are kept.
         engine: "threads": the CPUs of this machine; "cuda": its GPU; "dask" or a `dask.distributed.Client`: a cluster; "auto":
             the GPU if there is one and the simulation is large enough, otherwise threads. The result is the same, bit for bit.
             See docs/engines.md.
@@ -131,10 +129,9 @@ def simulate(
             one result of both.
         record: "arms", "rewards" or both, `("arms", "rewards")`: record them in every round of every run, as `result.arms` and
             `result.rewards` [policy, run, round]. `play` shows one run in full.
-        compile: "auto": games start immediately, interpreted, while a child process compiles those that take long. "now": games
-            wait for the compiler. "never": all games are interpreted. Except with "never", machine code that is in the cache is
-            used from the start. The result is the same, bit for bit, but interpreted games do not count for `us_per_round`. See
-            docs/engines.md.
+        compile: "auto": a game that would end within five seconds interpreted is interpreted, unless its machine code is in the
+            cache; others are compiled first. "now": all games are compiled. "never": all games are interpreted. The result is
+            the same, bit for bit, but interpreted games do not count for `us_per_round`. See docs/engines.md.
 
     Memory does not grow with the horizon if the means have few pieces and the state of the policies does not grow. It is used:
 
@@ -154,8 +151,19 @@ def simulate(
         >>> result.regret.shape, result.pulls.sum(axis=2).min()
         ((2, 20, 200), np.int64(400))
     """
-    simulation = Simulation(policies, problem, horizon, runs, seed, checkpoints, first_run, record)
-    return simulate_all([simulation], workers=workers, progress=progress, keep=keep, engine=engine, compile=compile)[0]
+    planned = plan(Simulation(policies, problem, horizon, runs, seed, checkpoints, first_run, record))
+    _warn_of_sigma(planned)
+    return _simulate([planned], workers, progress, keep, engine, compile)[0]
+
+
+def _warn_of_sigma(planned: Plan) -> None:
+    """Warn of policies whose sigma was left at its default, if that is far from the noise; any is right without noise."""
+    scale = None if planned.family else planned.problem.noise.subgaussian_scale
+    assumed = {repr(each): each.assumed_sigma for each in planned.policies if each.assumed_sigma is not None}
+    far = [name for name, sigma in assumed.items() if scale and not scale / 2 <= sigma <= 2 * scale]
+    if far:
+        told = f"pass sigma={scale:.4g}, or the one that you mean"
+        warnings.warn(f"the noise has sigma = {scale:.4g}, which was not given to {', '.join(far)}: {told}", SigmaWarning, 3)
 
 
 def simulate_all(
@@ -185,7 +193,17 @@ def simulate_all(
         >>> [result.horizon for result in results]
         [50, 50]
     """
-    plans = [plan(each) for each in simulations]
+    return _simulate([plan(each) for each in simulations], workers, progress, keep, engine, compile)
+
+
+def _simulate(
+    plans: Sequence[Plan],
+    workers: int | None,
+    progress: bool | None,
+    keep: str | Path | ChunkStore | None,
+    engine: AnyEngine,
+    compile: CompileMode,
+) -> list[Result]:
     store = keep if keep is None or isinstance(keep, ChunkStore) else ChunkStore(keep)
     playing = _make_engine(engine, workers, plans, compile)
     try:
@@ -196,11 +214,6 @@ def simulate_all(
         games = sum(len(each.policies) * each.runs for each in plans)
         kept = "no games are kept" if store is None else store.describe(games)
         raise KeyboardInterrupt(kept) from None  # a traceback into the engine does not help the user
-    finally:
-        if store is not None and store is keep:  # a store of the caller stays open, for the next simulation
-            store.release_claims()
-        elif store is not None:
-            store.close()
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
@@ -215,63 +228,42 @@ def _play(
     plans: Sequence[Plan], playing: Engine, store: ChunkStore | None, progress: bool | None, compile: CompileMode
 ) -> list[Result]:
     """Play the games that are not in the store, return the results, and close the engine."""
-    collected = _Collection(plans)
+    results = [_UnfinishedResult(each) for each in plans]
+    # Weak, as a game holds its means, which may be as large as a result.
+    places: WeakKeyDictionary[Game, tuple[_UnfinishedResult, int]] = WeakKeyDictionary()
     with Progress(sum(each.rounds for each in plans), "rounds", show=progress) as bar:
 
+        def games() -> Iterator[list[Task]]:
+            """Yield the tasks of each game that are not in the store. Means are tabulated before the first game of a plan."""
+            number, of = 0, sum(len(each.policies) for each in plans)
+            for result in results:
+                planned = result.plan
+                made, result.reference = planned.games(compile)
+                for index, game in enumerate(made):
+                    places[game] = result, index
+                    number += 1
+                    bar.part = Part(number, of, planned.runs * planned.horizon)
+                    tasks = cut(game, planned.runs, planned.first_run)
+                    yield tasks if store is None else store.missing(tasks, take_kept)
+
+        def take(task: Task, chunk: Chunk) -> None:
+            result, index = places[task.game]
+            result.take(index, task, chunk)
+
         def take_kept(task: Task, chunk: Chunk) -> None:
-            collected.take(task, chunk)
+            take(task, chunk)
             bar.resume(task.rounds)
 
-        tasks: Iterable[Task] = collected.tasks(bar, compile)
-        with closing(playing):
-            while tasks:
-                missing = tasks if store is None else store.missing(tasks, take_kept)
-                with closing(playing.play(missing, bar)) as played:
-                    for task, chunk in played:
-                        collected.take(task, chunk)
-                        if store is not None:
-                            store.keep(task, chunk)
-                tasks = [] if store is None else store.elsewhere
-                if tasks:
-                    bar.status = "waiting for another process"
-                    bar.advance(0)
-                    time.sleep(_POLL_SECONDS)
-                    bar.status = ""
-    return collected.results()
+        with closing(playing), closing(playing.play(games(), bar)) as played:
+            for task, chunk in played:
+                take(task, chunk)
+                if store is not None:
+                    store.keep(task, chunk)
+    return [each.result() for each in results]
 
 
-class _Collection:
-    """The arrays of all results, filled in chunk by chunk."""
-
-    def __init__(self, plans: Sequence[Plan]) -> None:
-        self._partial = [_PartialResult(each) for each in plans]
-        # Weak, as a game holds its means, which may be as large as a result.
-        self._places: WeakKeyDictionary[Game, tuple[_PartialResult, int]] = WeakKeyDictionary()
-
-    def tasks(self, bar: Progress, compile: CompileMode) -> Iterator[Task]:
-        """Yield the tasks of all plans. The means of a problem are tabulated before its first task."""
-        number, of = 0, sum(len(each.plan.policies) for each in self._partial)
-        for partial in self._partial:
-            planned = partial.plan
-            games, partial.reference = planned.games(compile)
-            for index, game in enumerate(games):
-                self._places[game] = partial, index
-                number += 1
-                bar.part = Part(number, of, planned.runs * planned.horizon)
-                yield from cut(game, planned.runs, planned.first_run)
-
-    def take(self, task: Task, chunk: Chunk) -> None:
-        """Fill in the runs of one task."""
-        partial, index = self._places[task.game]
-        partial.take(index, task, chunk)
-
-    def results(self) -> list[Result]:
-        """Return the results, after the last task."""
-        return [each.result() for each in self._partial]
-
-
-class _PartialResult:
-    """The arrays of one result, for `_Collection`."""
+class _UnfinishedResult:
+    """The arrays of a result, filled in chunk by chunk."""
 
     def __init__(self, planned: Plan) -> None:
         self.plan, self.reference = planned, ""

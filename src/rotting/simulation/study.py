@@ -1,29 +1,98 @@
 """Results on problems whose parameters vary: tables, plots over a parameter, and the best parameters of policies."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from rotting.common.atomic_files import new_folder
-from rotting.common.html_parts import Line, block, drawing, row
-from rotting.common.short_numbers import plural
-from rotting.display.tables import FormattedTable
+import numpy as np
+
+from rotting.common.arrays import Floats
+from rotting.common.display.figures import Curve, Figure, Panel, mean_points
+from rotting.common.display.plots import plot_figure, plot_heat
+from rotting.common.display.tables import Column, FormattedTable, Row, ends_text, interval_column, value_column
+from rotting.common.files import new_folder
+from rotting.common.html_parts import block, drawing, row
+from rotting.common.rules import FINITE, suggest
+from rotting.common.short_numbers import plural, short_texts
+from rotting.common.statistics import mean_interval, what_runs_can_miss
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.policy import Policy
-from rotting.simulation.result import Result
-from rotting.simulation.result_files import format_of, not_saved, read_settings
-from rotting.simulation.study_parameters import Value, checked_parameters
-from rotting.simulation.study_plots import mean_curves, plot_curves, plot_heat_map
-from rotting.simulation.study_points import StudyPoints
-from rotting.simulation.study_tables import best_table, overall_table, regret_table
+from rotting.policy import Policy, labels_of
+from rotting.problems.oracle import OPTIMAL, reference_kind, regret_against
+from rotting.simulation.comparisons import geometric_mean, mean_ratio
+from rotting.simulation.regret_tables import regret_cells, regret_columns
+from rotting.simulation.result import Result, format_of, not_saved, read_settings
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Picture
 
 STUDY_FILE = "study.json"
+Value = float | str
+"""The value of a parameter."""
+
+# The keys of the rows of all tables, and the columns of data frames.
+_COLUMNS = {"policy", "kind", "mean", "low", "high", "reason", "q10", "q90"}
+_COLUMNS |= {"regret", "next", "behind", "run", "round", "reference"}
+
+
+def checked_parameters(parameters: Mapping[str, Sequence[Value]]) -> dict[str, tuple[Value, ...]]:
+    """Return the values of parameters as plain numbers and texts, under names that no column of a table has.
+
+    Example:
+        >>> checked_parameters({"low": [0.0, np.float64(0.5)]})
+        {'problem.low': (0.0, 0.5)}
+    """
+    for name, values in parameters.items():
+        if not isinstance(name, str):
+            raise InvalidTypeError("parameters", "have names", name)
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise InvalidTypeError(name, "be a sequence with one value for each result", values)
+    return {
+        f"problem.{name}" if name in _COLUMNS else name: tuple(_plain(name, each) for each in values)
+        for name, values in parameters.items()
+    }
+
+
+def number_or_text(value: object) -> Value | None:
+    """Return a value as a study keeps it; None if it is neither a number nor a text.
+
+    Example:
+        >>> number_or_text(np.float64(0.5)), number_or_text(True)
+        (0.5, None)
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, int | float | str) and not isinstance(value, bool) else None
+
+
+def _plain(name: str, value: object) -> Value:
+    kept = number_or_text(value)
+    if kept is None:
+        raise InvalidTypeError(name, "have numbers or texts", value)
+    if not isinstance(kept, str):
+        FINITE.check(name, kept)  # JSON has no others, nor has an axis
+    return kept
+
+
+class _Point(NamedTuple):
+    """The runs of one policy on one problem."""
+
+    problem: dict[str, Value]
+    policy: Policy
+    regret: Floats  # [runs] at the horizon
+    reference: str  # what it is measured against
+
+
+_Place = tuple[Value | None, Value | None]
+
+
+class _Cell(NamedTuple):
+    """A cell of a heat map: the mean regrets of its points, and what they are measured against."""
+
+    regrets: list[float]
+    reference: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,11 +155,88 @@ class Study:
     @property
     def varying(self) -> tuple[str, ...]:
         """The parameters that have several values: those of the problems, then those of the policies, as `raw-ucb.alpha`."""
-        return self._points.varying
+        problems = [name for name, values in self.parameters.items() if len({*values}) > 1]
+        return (*problems, *self._policy_parameters)
+
+    def _points(self) -> Iterator[_Point]:
+        """Yield the points, problem by problem."""
+        for k, result in enumerate(self.results):
+            problem = {name: values[k] for name, values in self.parameters.items()}
+            for policy, regret in zip(result.policies, result.regret[:, :, -1], strict=True):
+                yield _Point(problem, policy, regret, result.reference)
 
     @property
-    def _points(self) -> StudyPoints:
-        return StudyPoints(self.parameters, self.results)
+    def _policy_parameters(self) -> dict[str, tuple[str, str]]:
+        """The parameters of policies that vary, as `raw-ucb.alpha`, each with the name of the policy and of the parameter."""
+        found = {}
+        for kind in dict.fromkeys(each.name for each in self.policies):
+            shown = [each.shown_params() for each in self.policies if each.name == kind]
+            for name in dict.fromkeys(name for each in shown for name in each):
+                if len({each.get(name) for each in shown}) > 1:
+                    found[f"{kind}.{name}"] = kind, name
+        return found
+
+    @property
+    def _has_both_references(self) -> bool:
+        """Whether some regrets are measured against the optimal policy, and others against the greedy oracle."""
+        return len({reference_kind(each.reference) for each in self.results}) > 1
+
+    @property
+    def _problems_text(self) -> str:
+        """The common name of the problems, without their parameters, or their number."""
+        names = {each.problem_name.partition("(")[0] for each in self.results}
+        return names.pop() if len(names) == 1 else f"{len(self.results)} problems"
+
+    @property
+    def _horizons_text(self) -> str:
+        """The smallest and the largest horizon."""
+        return " to ".join(dict.fromkeys(f"{pick(each.horizon for each in self.results):,}" for pick in (min, max)))
+
+    def _heading(self, what: str = "") -> tuple[str]:
+        """Return the line above a table: the problems, their horizon, runs and seed, and what the table shows."""
+        first = self.results[0]
+        varying = [name for name, values in self.parameters.items() if len({*values}) > 1 and name != "problem"]
+        over = f" over {', '.join(varying)}" if varying else ""
+        horizon = "" if "horizon" in varying else f", horizon {self._horizons_text}"
+        runs = plural(first.runs, "run")
+        seeds = f", seed {first.seed}" if len({each.seed for each in self.results}) == 1 else ""
+        return (f"{self._problems_text}{over}{horizon}, {runs}{seeds}{what}",)
+
+    def _notes(self) -> tuple[str, ...]:
+        """Return the lines below a table, which are also in the caption of a plot."""
+        runs = self.results[0].runs
+        references = (each.reference for each in self.results)
+        return (*regret_against(*references), *([what_runs_can_miss(runs)] if runs > 1 else []))
+
+    def _axis(self, name: str, given: str | None, default: str | None) -> str:
+        """Return the given parameter after a check, by default `default`; `name` is the name of the argument, for errors."""
+        chosen = default if given is None else given
+        if chosen is None or chosen not in self.varying:
+            known = ", ".join(self.varying) or "none"
+            hint = suggest(str(chosen), self.varying) if chosen is not None else ""
+            hint += "" if self.varying else ": use table()"
+            raise InvalidValueError(name, f"be a parameter that varies ({known})", given, hint=hint)
+        return chosen
+
+    def _value(self, point: _Point, parameter: str) -> Value | None:
+        """Return the value of a parameter at a point; None if the point's policy has no such parameter."""
+        kind, name = self._policy_parameters.get(parameter, ("", ""))
+        if not kind:
+            return point.problem[parameter]
+        value: Value | None = point.policy.shown_params().get(name) if point.policy.name == kind else None
+        return value
+
+    def _first_numeric(self) -> str | None:
+        """Return the first parameter that varies over numbers."""
+        words = {name for name in self.varying if any(isinstance(self._value(point, name), str) for point in self._points())}
+        return next((name for name in self.varying if name not in words), None)
+
+    def _texts(self) -> dict[str, dict[Value, str]]:
+        """Return the texts of the values of each parameter, for labels."""
+        texts = {name: short_texts(values) for name, values in self.parameters.items()}
+        for parameter, (kind, name) in self._policy_parameters.items():
+            texts[parameter] = short_texts(each.shown_params().get(name, "-") for each in self.policies if each.name == kind)
+        return texts
 
     def __repr__(self) -> str:
         problems, policies = plural(len(self.results), "problem"), plural(len(self.policies), "policy", "policies")
@@ -104,9 +250,8 @@ class Study:
     __hash__ = None  # type: ignore[assignment]  # the arrays are too large to hash
 
     def _repr_html_(self) -> str:
-        table, axis = self.table(), self._points.first_numeric()
-        curves = [] if axis is None else mean_curves(self._points, axis)
-        picture = drawing([Line(each.label, each.x, each.y) for each in curves], axis or "", "mean regret")
+        table, axis = self.table(), self._first_numeric()
+        picture = "" if axis is None else drawing(Panel("", axis, "mean regret", tuple(self._mean_curves(axis))))
         return block(*table.lines, row(f"<div>{replace(table, lines=())._repr_html_()}</div>", picture))
 
     def table(self) -> FormattedTable:
@@ -122,7 +267,12 @@ class Study:
             >>> [(row["L"], row["policy"]) for row in study.table().rows]
             [(0.1, 'UCB1'), (0.1, 'RAW-UCB 1.4'), (1.0, 'UCB1'), (1.0, 'RAW-UCB 1.4')]
         """
-        return regret_table(self._points)
+        labels = self.results[0].labels * len(self.results)
+        rows: list[Row] = [
+            {**point.problem, "reference": point.reference, "policy": label, **regret_cells(point.regret)}
+            for label, point in zip(labels, self._points(), strict=True)
+        ]
+        return self._with_problems(self._heading(), regret_columns(rows), rows)
 
     def best(self) -> FormattedTable:
         """Return the best policy on each problem, among policies that differ only in their parameters.
@@ -141,7 +291,25 @@ class Study:
             >>> [(row["L"], row["policy"]) for row in rows]
             [(0.5, 'RAW-UCB 1.4'), (2.0, 'RAW-UCB 1.4')]
         """
-        return best_table(self._points)
+        rows: list[Row] = []
+        for k, result in enumerate(self.results):
+            for kind, members in self._kinds().items():
+                final = result.regret[members, :, -1]
+                first, second = (members[place] for place in np.argsort(final.mean(axis=1), kind="stable")[:2])
+                best, after = result.regret[first, :, -1], result.regret[second, :, -1]
+                rows.append(
+                    {
+                        **{name: values[k] for name, values in self.parameters.items()},
+                        "reference": result.reference,
+                        "kind": kind,
+                        "policy": result.labels[first],
+                        "regret": mean_interval(best),
+                        "next": result.labels[second],
+                        "behind": mean_interval(after - best),
+                    }
+                )
+        columns = value_column("best", key="policy"), interval_column("regret"), value_column("next"), interval_column("behind")
+        return self._with_problems(self._heading(": the best on each problem"), columns, rows)
 
     def best_overall(self) -> FormattedTable:
         """Return policies that differ only in their parameters, compared over all problems, the best first.
@@ -157,7 +325,47 @@ class Study:
             >>> [row["policy"] for row in rotting.sweep(policies, problems, runs=10).best_overall().rows]
             ['RAW-UCB 1.4', 'RAW-UCB 4', 'RAW-UCB 0.5']
         """
-        return overall_table(self._points)
+        rows: list[Row] = []
+        for kind, members in self._kinds().items():
+            final = np.stack([result.regret[members, :, -1] for result in self.results], axis=1)  # [policy, problem, run]
+            least = float(final.mean(axis=2).min())
+            if least <= 0:  # such numbers have no geometric mean
+                rule = "be above zero on every problem for best_overall"
+                raise InvalidValueError("mean regrets", rule, least, got=f"{least:g} of {kind}")
+            order = np.argsort([geometric_mean(each) for each in final.mean(axis=2)], kind="stable")
+            for place in order:
+                ratio = mean_ratio(final[place], final[order[0]])
+                rows.append({"kind": kind, "policy": self.results[0].labels[members[place]], "ratio": ratio})
+        columns = (
+            value_column("policy"),
+            Column("times the best", lambda row: format(row["ratio"].mean, ",.3f")),
+            Column("95 % interval", lambda row: ends_text(row["ratio"].low, row["ratio"].high, ",.3f")),
+        )
+        return FormattedTable(
+            self._heading(": regret over that of the best, over all problems"), columns, rows, notes=self._notes()
+        )
+
+    def _with_problems(self, heading: tuple[str], columns: tuple[Column, ...], rows: list[Row]) -> FormattedTable:
+        """Return a table whose first columns are the parameters of the problems, and the reference if there are several."""
+
+        def column(name: str, texts: dict[Value, str]) -> Column:
+            return Column(name, lambda row: texts[row[name]])
+
+        first = [column(name, short_texts(values)) for name, values in self.parameters.items()]
+        if self._has_both_references:
+            first.append(Column("reference", lambda row: reference_kind(row["reference"])))
+        return FormattedTable(heading, (*first, *columns), rows, left=len(first) + 1, notes=self._notes())
+
+    def _kinds(self) -> dict[str, list[int]]:
+        """Return the indices of the policies by their names, for names that several policies have."""
+        kinds: dict[str, list[int]] = {}
+        for k, policy in enumerate(self.policies):
+            kinds.setdefault(policy.name, []).append(k)
+        several = {kind: members for kind, members in kinds.items() if len(members) > 1}
+        if not several:
+            rule = "be several of one kind to compare their parameters"
+            raise InvalidValueError("policies", rule, self.policies, got="all different ones: use table()")
+        return several
 
     def plot(
         self,
@@ -191,7 +399,44 @@ class Study:
             >>> import matplotlib.pyplot
             >>> matplotlib.pyplot.close("all")
         """
-        return plot_curves(self._points, x, path, log, log_y, title)
+        axis = self._axis("x", x, self._first_numeric() or next(iter(self.varying), None))
+        panel = Panel("", axis, "regret at the horizon", tuple(self._mean_curves(axis)), x_log=log, y_log=log_y)
+        runs, rounds = self.results[0].runs, self._horizons_text
+        drawn = f"Mean of {runs:,} runs of {rounds} rounds and its 95 % interval." if runs > 1 else f"A run of {rounds} rounds."
+        caption = " ".join([drawn, *self._notes()])
+        named = title if title is not None else f"{self._problems_text}: regret over {axis}"
+        return plot_figure(Figure("study", named, caption, (panel,), columns=1), path)
+
+    def _mean_curves(self, axis: str) -> list[Curve]:
+        """Return the mean regret over a parameter, a curve for every combination of the others."""
+        curves: dict[str, list[tuple[float, Floats]]] = {}
+        texts, policies = self._texts(), dict(zip(self.policies, labels_of(self.policies), strict=True))
+        for point in self._points():
+            value = self._value(point, axis)
+            if isinstance(value, str):
+                raise InvalidValueError("x", "be a parameter with numbers", axis, hint=f", which has {value!r}: use table()")
+            if value is not None:
+                label = self._curve_label(point, axis, policies[point.policy], texts)
+                curves.setdefault(label, []).append((value, point.regret))
+        drawn: list[Curve] = []
+        for label, samples in curves.items():
+            places, runs = zip(*sorted(samples, key=lambda each: each[0]), strict=True)
+            drawn.append(mean_points(label, places, runs))
+        return drawn
+
+    def _curve_label(self, point: _Point, axis: str, policy: str, texts: dict[str, dict[Value, str]]) -> str:
+        """Return the label of a point's curve: its policy, what else varies, and its reference if there are several."""
+        others = {name: value for name, value in point.problem.items() if name != axis and name in self.varying}
+        words = [policy]
+        if axis in self._policy_parameters:
+            words = [point.policy.title]
+            for name, (kind, short) in self._policy_parameters.items():
+                if name != axis and kind == point.policy.name:
+                    words.append(f"{short}={texts[name][point.policy.shown_params().get(short, '-')]}")
+        words += [f"{name}={texts[name][value]}" for name, value in others.items()]
+        if self._has_both_references:
+            words.append(f"against {reference_kind(point.reference)}")
+        return ", ".join(words)
 
     def heat_map(
         self,
@@ -227,7 +472,74 @@ class Study:
             >>> import matplotlib.pyplot
             >>> matplotlib.pyplot.close("all")
         """
-        return plot_heat_map(self._points, x, y, policy, path, title)
+        across, up = self._heat_axes(x, y)
+        chosen = self._points_of_policy(policy, across, up)
+        relative = across in self._policy_parameters or up in self._policy_parameters
+        cells = self._heat_cells(chosen, across, up, relative)
+        columns, lines = (sorted({place[k] for place in cells}, key=_words_last) for k in (0, 1))
+        empty = _Cell([np.nan], OPTIMAL)
+        values = np.array([[np.mean(cells.get((column, line), empty).regrets) for column in columns] for line in lines])
+        hatched = np.array([[cells.get((column, line), empty).reference != OPTIMAL for column in columns] for line in lines])
+        first = chosen[0].policy
+        shown = first.label if len({point.policy for point in chosen}) == 1 else first.title
+        what = "regret over the best of the problem" if relative else "mean regret"
+        runs = self.results[0].runs
+        note = " ".join(
+            [
+                f"Mean of {runs:,} runs." if runs > 1 else "A single run.",
+                *(["Framed: the smallest mean of each problem."] if relative else []),
+                *regret_against(*(cell.reference for cell in cells.values())),
+                *(["Hatched: against a reference that may not be optimal."] if hatched.any() else []),
+            ]
+        )
+        return plot_heat(
+            (across, columns),
+            (up, lines),
+            values,
+            what,
+            title if title is not None else f"{shown}: {what}",
+            best_along=None if not relative else 1 if across in self._policy_parameters else 0,
+            path=path,
+            hatched=hatched,
+            note=note,
+        )
+
+    def _heat_axes(self, x: str | None, y: str | None) -> tuple[str, str]:
+        """Return the parameters of the two axes; by default the first that varies, and then one of a policy if there is one."""
+        across = self._axis("x", x, next(iter(self.varying), None))
+        rest = [name for name in self.varying if name != across]
+        up = self._axis("y", y, next((name for name in rest if name in self._policy_parameters), next(iter(rest), None)))
+        if up == across:
+            raise InvalidValueError("y", "be another parameter than x", up, hint=" for both")
+        return across, up
+
+    def _points_of_policy(self, policy: str | None, across: str, up: str) -> list[_Point]:
+        """Return the points of the policy that is asked for; by default, of the one whose parameter is on an axis."""
+        on_axes = [self._policy_parameters[name][0] for name in (across, up) if name in self._policy_parameters]
+        kind = policy or next(iter(on_axes), self.policies[0].name)
+        chosen = [point for point in self._points() if point.policy.name == kind]
+        if not chosen or (policy is None and not on_axes and len({*self.policies}) > 1):
+            known = ", ".join(dict.fromkeys(each.name for each in self.policies))
+            raise InvalidValueError("policy", f"be one of {known}", policy)
+        return chosen
+
+    def _heat_cells(self, chosen: list[_Point], across: str, up: str, relative: bool) -> dict[_Place, _Cell]:
+        """Return the cells by their places; if `relative`, regrets are divided by the smallest mean regret of the problem."""
+        cells: dict[_Place, _Cell] = {}
+        for point in chosen:
+            least = 1.0
+            if relative:
+                least = min(float(other.regret.mean()) for other in chosen if other.problem == point.problem)
+                if least <= 0:
+                    raise InvalidValueError("mean regrets", "be above zero for heat_map to divide by", least, got=f"{least:g}")
+            place = self._value(point, across), self._value(point, up)
+            cell = cells.setdefault(place, _Cell([], point.reference))
+            if reference_kind(cell.reference) != reference_kind(point.reference):
+                rule = "be against one reference, so that a heat map can take their mean"
+                got = f"{cell.reference!r} and {point.reference!r} at {across}={place[0]}"
+                raise InvalidValueError("regrets", rule, point.reference, got=got)
+            cell.regrets.append(float(point.regret.mean()) / least)
+        return cells
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a data frame with one row per problem, policy, run and checkpoint.
@@ -299,3 +611,8 @@ class Study:
             raise not_saved("study", path / STUDY_FILE, "is edited: its parameters are not lists of values")
         count = len(next(iter(parameters.values())))
         return cls(parameters, [Result.load(path / str(k)) for k in range(count)])
+
+
+def _words_last(value: Value | None) -> tuple[bool, Value]:
+    """Return a sort key: numbers come first, then words, as a sigma may be "estimate"."""
+    return isinstance(value, str), 0.0 if value is None else value

@@ -12,10 +12,9 @@ from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.decays import name_of
 from rotting.simulation.plan import Simulation
-from rotting.simulation.selection import numbered
+from rotting.simulation.result import numbered
 from rotting.simulation.simulate import AnyEngine, simulate_all
-from rotting.simulation.study import Study
-from rotting.simulation.study_parameters import Value, checked_parameters, number_or_text
+from rotting.simulation.study import Study, Value, checked_parameters, number_or_text
 
 Item = TypeVar("Item")
 Other = TypeVar("Other")

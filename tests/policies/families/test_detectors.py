@@ -5,28 +5,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rotting import registry
 from rotting.common.arrays import Floats
-from rotting.engines.compile import compiled
 from rotting.live import policy_state as states
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
-from rotting.parts.doubling import doubling
 from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.cusum_ucb import CUSUMUCB
 from rotting.policies.glr_kl_ucb import GLRKLUCB
 from rotting.policies.glr_ucb import GLRUCB
 from rotting.policies.m_ucb import MUCB
+from rotting.policies.parts.doubling import doubling
 from rotting.policy import Policy
 from rotting.problems import Problem
 from rotting.problems.noise import Bernoulli, Gaussian
+from rotting.simulation.engines.compile import compiled
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED, STRESS
 from tests.helpers.detection import BOUNDED, UNBOUNDED, T, alarms, restarts, tables
-from tests.helpers.games import KEY, play, play_naive, reference
+from tests.helpers.games import KEY, ODD_SIZES, assert_equals_reference_on_ties, changing_arms, play, play_naive, reference
 
 ALL = UNBOUNDED + BOUNDED
 
@@ -38,45 +36,21 @@ def rounds(policy: Policy) -> int:
     return T // 2 if isinstance(policy, AdSwitch) else T
 
 
-def uneven(n_arms: int, t: int) -> list[int]:
-    """Some of the arms, others in each round, never none."""
-    return [i for i in range(n_arms) if (t + i) % 3 != 0] or [n_arms - 1]
-
-
 @pytest.mark.parametrize("policy", ALL, ids=repr)
 def test_choices_equal_the_reference(policy: Policy) -> None:
     horizon = rounds(policy)
     for name, table in tables(policy, 3, horizon).items():
         assert play(policy, table.tolist(), horizon) == play_naive(policy, table.tolist(), horizon), name
-
-
-@pytest.mark.parametrize("policy", ALL, ids=repr)
-def test_choices_under_masks_equal_the_reference(policy: Policy) -> None:
-    horizon = rounds(policy)
-    table = tables(policy, 4, horizon)["coins"].tolist()
-    games = [f(policy, table, horizon, available=lambda t: uneven(4, t)) for f in (play, play_naive)]
-    assert games[0] == games[1]
-
-
-@pytest.mark.parametrize("policy", ALL, ids=repr)
-def test_odd_sizes_equal_the_reference(policy: Policy) -> None:
-    for n_arms, horizon in [(1, 60), (5, 3), (7, 7), (2, 1)]:
-        table = tables(policy, n_arms, horizon)["coins"].tolist()
-        assert play(policy, table, horizon) == play_naive(policy, table, horizon), (n_arms, horizon)
-
-
-@st.composite
-def small_tables(draw: st.DrawFn) -> list[list[float]]:
-    """Few distinct values, so that ties abound."""
-    n_arms = draw(st.integers(1, 4))
-    rows = st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0, 1 / 3]), min_size=30, max_size=30)
-    return draw(st.lists(rows, min_size=n_arms, max_size=n_arms))
+    for n_arms, few in ODD_SIZES:
+        rows = tables(policy, n_arms, few)["coins"].tolist()
+        assert play(policy, rows, few) == play_naive(policy, rows, few), (n_arms, few)
+    rows = tables(policy, 4, horizon)["coins"].tolist()
+    assert play(policy, rows, horizon, available=changing_arms) == play_naive(policy, rows, horizon, changing_arms)
 
 
 @pytest.mark.parametrize("policy", ONE_EACH, ids=repr)
-@given(table=small_tables())
-def test_ties_equal_the_reference(policy: Policy, table: list[list[float]]) -> None:
-    assert play(policy, table, 30) == play_naive(policy, table, 30)
+def test_ties_equal_the_reference(policy: Policy) -> None:
+    assert_equals_reference_on_ties(policy, 30)
 
 
 @pytest.mark.slow

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
@@ -17,7 +15,13 @@ from rotting.problems.noise import Gaussian
 from rotting.registry import make
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
-from tests.helpers.games import Player, play, play_naive, reference, some
+from tests.helpers.games import (
+    assert_equals_reference,
+    assert_equals_reference_on_ties,
+    assert_equals_reference_while_arms_change,
+    play,
+    some,
+)
 from tests.helpers.variants import FINE, KL, PLUS, THOMPSON
 
 HORIZON = 50 if INTERPRETED else 250
@@ -43,40 +47,13 @@ def tables(n_arms: int, horizon: int) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("policy", OURS, ids=repr)
 def test_choices_equal_the_reference(policy: Policy) -> None:
     horizon = 60 if policy.name == "raw-kl-ucb" else HORIZON  # the reference bisects for every window
-    for name, table in tables(3, horizon).items():
-        assert play(policy, table.tolist(), horizon) == play_naive(policy, table.tolist(), horizon), name
-    for n_arms, horizon in [(1, 30), (5, 3), (7, 7), (2, 1)]:
-        rows = tables(n_arms, horizon)["unit"].tolist()
-        assert play(policy, rows, horizon) == play_naive(policy, rows, horizon), (n_arms, horizon)
-
-
-@pytest.mark.parametrize("policy", OURS, ids=repr)
-def test_choices_among_some_arms_equal_the_reference(policy: Policy) -> None:
-    """Another set of arms in every round, so that arms stay out of use for long."""
-    rng = np.random.default_rng(3)
-    rewards = rng.random((4, max(60, HORIZON)))
-    horizon = 60 if policy.name == "raw-kl-ucb" else HORIZON
-    slow, player = reference(policy, 4), Player(policy, 4, horizon)
-    for t in range(1, horizon + 1):
-        arms = np.flatnonzero(rng.random(4) < (0.2 if t % 40 > 20 else 0.9))
-        arms = arms if arms.size else np.array([t % 4])
-        arm = player.choose(t, arms)
-        assert arm == slow.choose(t, arms.tolist()), t
-        reward = float(rewards[arm, t - 1])
-        player.update(t, arm, reward)
-        slow.update(t, arm, reward)
+    assert_equals_reference(policy, horizon, odd="coins")
+    assert_equals_reference_while_arms_change(policy, horizon, "coins", "falling")
 
 
 @pytest.mark.parametrize("policy", [*KL, *PLUS], ids=repr)
-@given(
-    table=st.integers(1, 4).flatmap(
-        lambda n: st.lists(
-            st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0, 1 / 3]), min_size=24, max_size=24), min_size=n, max_size=n
-        )
-    )
-)
-def test_ties_equal_the_reference(policy: Policy, table: list[list[float]]) -> None:
-    assert play(policy, table, 24) == play_naive(policy, table, 24)
+def test_ties_equal_the_reference(policy: Policy) -> None:
+    assert_equals_reference_on_ties(policy, 24)
 
 
 def same_choices(a: Policy, b: Policy, names: Sequence[str]) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from rotting import registry
 from rotting.live import policy_state as states
@@ -22,14 +21,11 @@ from rotting.policy import Policy
 from rotting.problems import Problem
 from rotting.registry import from_json
 from rotting.simulation.simulate import simulate
-from tests.conftest import FEW
 from tests.helpers.games import (
     assert_equals_reference,
+    assert_equals_reference_on_ties,
     assert_equals_reference_while_arms_change,
-    play,
-    play_naive,
     some,
-    tied_tables,
 )
 from tests.helpers.variants import HORIZON, RANDOMISED, WINDOWED
 
@@ -46,10 +42,8 @@ TIED = [Exp3(gamma=0.3), Exp3S(gamma=0.2, alpha=0.01), SWUCB(tau=7), DUCB(gamma=
 
 
 @pytest.mark.parametrize("policy", TIED, ids=repr)
-@settings(max_examples=FEW)
-@given(table=tied_tables(30))
-def test_ties_equal_the_reference(policy: Policy, table: list[list[float]]) -> None:
-    assert play(policy, table, 30) == play_naive(policy, table, 30)
+def test_ties_equal_the_reference(policy: Policy) -> None:
+    assert_equals_reference_on_ties(policy, 30)
 
 
 TUNED: list[Policy] = [

@@ -1,0 +1,126 @@
+"""`rotting theory` and `reproduce`: what the paper proves, and its experiments."""
+
+import argparse
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rotting.cli.arguments import (
+    SYNTAX,
+    Commands,
+    UserError,
+    add_engine_options,
+    json_text,
+    new_path,
+    parse_value,
+    read_engine,
+    read_policy,
+    read_problem,
+    read_workers,
+    say,
+    user_errors,
+)
+
+if TYPE_CHECKING:
+    from rotting.simulation.engines.chunk_store import ChunkStore
+
+
+def _theory(options: argparse.Namespace) -> None:
+    from rotting.paper import theory
+
+    policies = [read_policy(text) for text in options.policy or []]
+    problem = read_problem(options.problem, options.horizon)
+    horizon = None if options.horizon is None else parse_value(options.horizon)
+    with user_errors():
+        known, table = theory.constants(problem, horizon), theory.table(problem, policies or None, horizon)
+    if options.json:
+        print(json_text({"problem": problem.describe(), "constants": known.to_json(), "theorems": table.rows}))
+    else:
+        print(table)
+
+
+def add_theory(commands: Commands) -> None:
+    """Add `rotting theory`."""
+    more = "Prints the constants of the problem and, for each theorem, its bound at the horizon or why it does not apply."
+    theory = commands.add("theory", _theory, "Show what the paper proves about a problem", more)
+    theory.add_argument("problem", metavar="PROBLEM", help=f"written {SYNTAX}")
+    theory.add_argument(
+        "--policy",
+        action="extend",
+        nargs="+",
+        metavar="POLICY",
+        help="default: RAW-UCB, FEWA and their efficient versions, with the smallest alpha allowed",
+    )
+    theory.add_argument("--horizon", metavar="N", help="number of rounds; default: the problem's own")
+    theory.add_argument("--json", action="store_true", help="print strict JSON instead of a table")
+
+
+def _reproduce(options: argparse.Namespace) -> None:
+    from rotting.common.files import cache_folder
+    from rotting.paper import experiments
+    from rotting.paper.report.claims import IN_SHORT, claims_table
+    from rotting.simulation.engines.chunk_store import ChunkStore
+
+    began = time.monotonic()
+    with user_errors():
+        names = [experiments.check_id(name) for name in options.experiment]
+        names = names or experiments.list_experiments(ours=options.all)
+    default = Path("reproduced", names[0] if len(names) == 1 else options.size)
+    out = new_path("out", str(experiments.free_name(default)) if options.out is None else options.out)
+    _check_report_extras()
+    workers = read_workers(options)
+    store = ChunkStore(cache_folder() / "games", fresh=options.fresh)
+    with read_engine(options) as engine, _interrupt_hint(store):
+        use = "all are played again, and replace the older ones" if options.fresh else "a stopped run resumes from there"
+        say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {store.folder}: {use}.")
+        finished = experiments.run(names, options.size, workers, options.progress, store, engine)
+        about = experiments.about(finished, time.monotonic() - began, store.reused)
+        where = experiments.write(finished, out, about, numbered=options.out is None)
+    claims = [claim for outcome in finished for claim in outcome.section.findings.claims]
+    if claims:
+        print(claims_table(claims, IN_SHORT))
+    for note in dict.fromkeys([about.games_text, *(note for outcome in finished for note in outcome.section.findings.notes)]):
+        print(f"\nnote: {note}")
+    print(f"\nreport: {where / 'report.html'}")
+
+
+@contextmanager
+def _interrupt_hint(store: "ChunkStore") -> Iterator[None]:
+    """Add to an interrupt where finished games are kept, and how to use them."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        message = str(stop)  # during the games, `simulate_all` says how many are kept
+        if store.fresh:
+            message = message or f"new games and older ones are kept in '{store.folder}'"
+            raise KeyboardInterrupt(f"{message}. Run it without --fresh to use both") from None
+        message = message or f"finished games are kept in '{store.folder}': run it again to continue from there"
+        raise KeyboardInterrupt(message) from None
+
+
+def _check_report_extras() -> None:
+    """Check that the report can be written, before the games are played."""
+    if any(find_spec(name) is None for name in ("matplotlib", "plotly", "polars")):
+        raise UserError("a report needs Matplotlib, Plotly and Polars: pip install 'rotting[report]'")
+
+
+def add_reproduce(commands: Commands) -> None:
+    """Add `rotting reproduce`."""
+    more = "Writes a report (report.html), figures, tables and every result into a new folder."
+    reproduce = commands.add("reproduce", _reproduce, "Repeat the experiments of the paper, and check its claims", more)
+    reproduce.add_argument("experiment", nargs="*", help="rested-two-arms, restless-nights, ...; default: all of the paper")
+    more = "also ours: a noise of unknown scale, the cost of exact windows, real things that wear out"
+    reproduce.add_argument("--all", action="store_true", help=more)
+    sizes = reproduce.add_mutually_exclusive_group()
+    quick, full = "few runs: takes a few minutes (the default)", "as many runs as in the paper: takes hours"
+    sizes.add_argument("--quick", dest="size", action="store_const", const="quick", default="quick", help=quick)
+    sizes.add_argument("--full", dest="size", action="store_const", const="full", help=full)
+    reproduce.add_argument(
+        "--out", metavar="FOLDER", help="new folder for the report; default: the next free name in reproduced/"
+    )
+    reproduce.add_argument("--fresh", action="store_true", help="ignore cached games and play all games again")
+    add_engine_options(reproduce)
+    reproduce.add_argument("--no-progress", dest="progress", action="store_false", default=True, help="show no progress bar")

@@ -1,1 +1,0 @@
-"""What compiled code is built from: binding, nested states, random numbers, exact sums."""

@@ -1,0 +1,199 @@
+"""Interpreted functions and machine code: two tiers with the same results, bit for bit.
+
+Interpreted functions can be called at once, even before Numba is imported. Machine code is faster, and takes seconds to compile
+unless it is cached. With `compile="auto"`, a game that ends soon is interpreted (see `threads.py`), and the functions of a live
+bandit are interpreted while a child process compiles them, and change over between two calls. Only what is called is compiled.
+
+Only the library's own code is interpreted then. Code from outside the library may behave differently there: `1 / 0` raises an
+error in Python and is infinite in machine code. It is compiled first, as with `compile="now"`.
+"""
+
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Literal, get_args
+
+from rotting.common.child_process import run_in_child
+from rotting.common.rules import option
+from rotting.policies.kernels.binding import KernelFunction
+from rotting.simulation.engines.entry_points import EntryPoint, interpreted
+
+CompileMode = Literal["auto", "now", "never"]
+MODES: tuple[CompileMode, ...] = get_args(CompileMode)
+COMPILE_SECONDS = 5.0
+"""About how long compiling the loop of a game takes; with "auto", games that end sooner interpreted are not compiled."""
+
+
+def resolve_mode(compile: object) -> CompileMode:
+    """Return whether to compile at once, where it pays or never.
+
+    The environment variable `ROTTING_COMPILE` says what "auto" means. Under Numba's own `NUMBA_DISABLE_JIT` and
+    `NUMBA_BOUNDSCHECK` it means "now".
+
+    Example:
+        >>> resolve_mode("later")
+        Traceback (most recent call last):
+        ...
+        rotting.errors.InvalidValueError: compile must be one of 'auto', 'now', 'never', got 'later'
+    """
+    mode = _one_of_modes("compile", compile)
+    if mode != "auto":
+        return mode
+    if any(os.environ.get(name, "0") not in {"", "0"} for name in ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")):
+        return "now"
+    return _one_of_modes("ROTTING_COMPILE", os.environ.get("ROTTING_COMPILE") or "auto")
+
+
+def _one_of_modes(name: str, value: object) -> CompileMode:
+    return MODES[int(option(*MODES).check(name, value))]
+
+
+Entries = Mapping[str, EntryPoint | None]
+"""Entry points by name; None if there is no such function."""
+
+
+class Functions:
+    """Functions as attributes, each of which is compiled when it is first called.
+
+    With `compile="now"`, the first call waits for the compiler. With "auto", a function is interpreted until machine code
+    replaces it, between two calls. Code from outside the library is compiled at once, so that its mistakes are found early.
+
+    Subclasses declare the attributes; a function without an entry point is None.
+
+    Args:
+        make_entries: returns the entry points. It is sent to the child process, too.
+        compile: when to compile.
+        at_once: functions that everybody calls. They are compiled without waiting for a call.
+    """
+
+    def __init__(self, make_entries: Callable[[], Entries], compile: CompileMode, at_once: tuple[str, ...] = ()) -> None:
+        mode, entries = resolve_mode(compile), make_entries()
+        self._make_entries, self._mode = make_entries, mode
+        self._entries = {name: entry for name, entry in entries.items() if entry is not None}
+        self._uncalled: set[str] = set()  # functions that wait for their first call
+        self._interpreted: set[str] = set()  # functions that are to become machine code
+        self._is_warm = False  # thousands of bandits that share the functions may call `warm_up`
+        for name, entry in entries.items():
+            setattr(self, name, interpreted(entry) if entry is not None and mode == "never" else None)
+        if mode == "never":
+            return
+        if not all(entry.is_library_code for entry in self._entries.values()):
+            self.change_over()
+            return
+        self.await_first_calls(self._entries)
+        for name in at_once:
+            self._prepare(name)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether all functions that were called are machine code, and all that are compiled at once."""
+        return self._mode != "never" and not self._interpreted
+
+    def change_over(self) -> None:
+        """Replace all functions by machine code, which is compiled here unless it is cached."""
+        for name in self._entries:
+            self._replace(name)
+        self._mode = "now"
+
+    def warm_up(self) -> None:
+        """Load the machine code of all functions, and compile it unless a child process will do so after their first call."""
+        uncalled = () if self._is_warm else sorted(self._uncalled)
+        for name in uncalled:
+            if self._mode == "now" or self._entries[name].is_available:
+                self._prepare(name)
+        self._is_warm = True
+
+    def await_first_calls(self, names: Iterable[str]) -> None:
+        """Have these functions compiled when they are called next."""
+        for name in names:
+            setattr(self, name, self._first_call(name))
+            self._uncalled.add(name)
+
+    def _first_call(self, name: str) -> KernelFunction:
+        def first_call(*arguments: object) -> object:
+            self._prepare(name)
+            return getattr(self, name)(*arguments)
+
+        return first_call
+
+    def _prepare(self, name: str) -> None:
+        """Replace an uncalled function: by machine code, or by the interpreted function while a child process compiles it."""
+        entry = self._entries[name]
+        if self._mode == "now" or entry.is_available:
+            self._replace(name)
+            return
+        with _lock:
+            if name not in self._uncalled:  # another thread was faster
+                return
+            setattr(self, name, interpreted(entry))
+            self._interpreted.add(name)
+            self._uncalled.discard(name)
+            _waiting.append((self, name))
+            if len(_waiting) == 1:
+                threading.Thread(target=_compile_waiting, name="rotting-compiling", daemon=True).start()
+
+    def compile_in_child(self, name: str) -> None:
+        """Have a child process compile an interpreted function, and replace it; compile it here if the child could not.
+
+        If the child was killed, the function stays interpreted: compiling may need more memory than there is.
+        """
+        try:
+            run_in_child(partial(compile_function, self._make_entries, name), quiet=True)
+        except subprocess.CalledProcessError as error:
+            if error.returncode < 0:  # the number of the signal
+                return
+        except Exception:  # noqa: BLE001, S110 - it could not be started, or the entry points cannot be pickled
+            pass
+        with suppress(Exception):  # the function stays interpreted, which gives the same results
+            self._replace(name)
+
+    def _replace(self, name: str) -> None:
+        """Replace a function by machine code, which is compiled here unless it is cached."""
+        code = _machine_code(self._entries[name])
+        with _lock:
+            setattr(self, name, code)
+            self._uncalled.discard(name)
+            self._interpreted.discard(name)
+
+
+def compile_function(make_entries: Callable[[], Entries], name: str) -> None:
+    """Compile one of several functions, and keep it in the cache on disk."""
+    entry = make_entries()[name]
+    if entry is not None:
+        _machine_code(entry)
+
+
+def _machine_code(entry: EntryPoint) -> KernelFunction:
+    from rotting.simulation.engines.compile import guarded_for  # noqa: PLC0415 - imports Numba
+
+    return guarded_for(entry)
+
+
+_lock = threading.RLock()
+_waiting: list[tuple[Functions, str]] = []  # functions for the child process; the first is being compiled
+
+
+def _compile_waiting() -> None:
+    """Have a child process compile one function after the other until none waits."""
+    while True:
+        functions, name = _waiting[0]
+        functions.compile_in_child(name)
+        with _lock:
+            _waiting.pop(0)
+            if not _waiting:
+                return
+
+
+def _after_fork_in_child() -> None:
+    """Forget a lock that a thread of the parent may hold, and the thread, which does not exist here."""
+    global _lock  # noqa: PLW0603 (the process decides)
+    _lock = threading.RLock()
+    for functions, name in _waiting:
+        functions.await_first_calls([name])
+    _waiting.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
