@@ -97,7 +97,7 @@ _SOURCE_LINK = re.compile(r"\[([^\]]+)\]\((?:\.\./)+src/(rotting/[\w/]+)\.py\)")
 _SOURCE_NAME = re.compile(r"`((?:src/rotting/)?((?:\w+/)+\w+)\.py)`")
 _NAMING = {"paper", "hull", "contributing", "architecture"}  # pages whose names of files become links
 _PAGE_LINK = re.compile(rf"\]\(((?:\.\./)*)pages/({'|'.join(SECTIONS)})/(\w+)\.py\)")
-_ROOT_LINK = re.compile(r"\]\((?:\.\./)+(CONTRIBUTING|ARCHITECTURE|CHANGELOG)\.md\)")
+_ROOT_LINK = re.compile(r"\]\((?:\.\./)*(CONTRIBUTING|ARCHITECTURE|CHANGELOG)\.md\)")
 _GUIDES = """
 ```{toctree}
 :hidden:
@@ -115,6 +115,7 @@ def _lead_links(app: Sphinx, name: str, text: list[str]) -> None:
     if name in _NAMING:
         page = _SOURCE_NAME.sub(_to_source, page)
     page = _ROOT_LINK.sub(lambda found: f"]({up}{found[1].lower()}.md)", page)
+    page = page.replace("](docs/", "](")  # in the pages of the repository's root
     page = page.replace("pages/gallery/GALLERY_HEADER.rst", "gallery/index.rst")
     text[0] = _PAGE_LINK.sub(r"](\1\2/\3.rst)", page) + (_GUIDES if name == "guides/index" else "")
 

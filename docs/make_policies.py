@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from docs.page_tables import table
 from rotting import registry
-from rotting.common.statistics import mean_interval
-from rotting.display.tables import interval_text
 from rotting.policy import Policy
 from rotting.problems import Abrupt, Constant, Piecewise, Problem, stationary
 from rotting.problems.noise import Bernoulli
@@ -112,7 +110,7 @@ def regrets(classes: Sequence[type[Policy]], workers: int | None = None) -> dict
         players = [each(**given_to(each, setting)) for each in classes]
         result = simulate(players, setting.problem, runs=RUNS, seed=SEED, workers=workers, checkpoints=[], progress=False)
         for each, regret in zip(classes, result.regret[:, :, -1], strict=True):
-            cells[each.__name__].append(interval_text(mean_interval(regret), ".1f"))
+            cells[each.__name__].append(f"{regret.mean():.1f}")
     return cells
 
 
@@ -127,20 +125,22 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 
 def _properties(classes: Sequence[type[Policy]]) -> str:
-    def mark(holds: bool) -> str:
-        return "yes" if holds else "-"
+    def told(words: Mapping[str, bool]) -> str:
+        return ", ".join(word for word, holds in words.items() if holds) or "-"
 
-    heads = ["policy", "needs T", "needs changes", "randomised", "rested", "restless", "time per round", "memory"]
+    heads = ["policy", "needs", "learns", "draws", "time per round", "memory"]
     rows = [
         [
             each.__name__,
-            *map(mark, (each.needs_horizon, each.needs_changes, each.randomised, each.rested, each.restless)),
+            told({"T": each.needs_horizon, "changes": each.needs_changes}),
+            told({"rested": each.rested, "restless": each.restless}),
+            told({"yes": each.randomised}),
             each.cost,
             each.memory,
         ]
         for each in classes
     ]
-    return table(heads, rows, "lcccccll")
+    return table(heads, rows, "llllll")
 
 
 def _list(*items: str) -> str:
@@ -148,11 +148,10 @@ def _list(*items: str) -> str:
 
 
 def _description(policy: type[Policy]) -> str:
-    """Return the docstring's first line, and what it says about the policy's needs."""
-    first, _, rest = (inspect.getdoc(policy) or "").partition("\n")
-    needs = re.search(r"^Needs .*?(?=\n\n|\Z)", rest, re.MULTILINE | re.DOTALL)
+    """Return the first line of the docstring, beside the names of the policy."""
+    first = (inspect.getdoc(policy) or "").partition("\n")[0]
     source = policy.__module__.replace(".", "/") + ".py"
-    return f"[{policy.__name__}](../src/{source}), `{policy.name}`: {first} {needs[0] if needs else ''}"
+    return f"[{policy.__name__}](../src/{source}), `{policy.name}`: {first}"
 
 
 def _problem(setting: Setting) -> str:
@@ -177,36 +176,33 @@ def page(cells: Cells) -> str:
         "# The policies",
         "<!-- Written by `make docs` from the code: do not edit. The tests check that it is up to date. -->",
         _wrapped(
-            "This page lists every policy of the library: what it must know, which kinds of decay it is sound for, what it"
-            " costs, and its regret on four small problems. Policies that are sound for both rested and restless decay come"
-            " first, those that are sound for neither come last, and the greedy oracle, which sees the means, is at the end."
+            "Policies that are sound for both rested and restless decay come first, those that are sound for neither last, and"
+            " the greedy oracle, which sees the means, is at the end."
         ),
         "## Properties",
         _properties(classes),
         _list(
-            "**needs T**: the policy must be given the number of rounds, or be tuned by hand. `rotting.doubling(policy)` plays"
-            " it without T.",
-            "**needs changes**: the policy must be given the number of changes, or how much or how fast the means vary.",
-            "**randomised**: the policy draws random numbers; `Bandit.propensities()` returns the probability of each arm.",
-            "**rested**, **restless**: the policy has a guarantee, or is known to learn, when arms wear out with their own"
-            " pulls, or with time. A dash means no guarantee; the next section says what is known.",
+            "**needs**: T, the number of rounds, unless it is tuned by hand (`rotting.doubling(policy)` plays it without T); or"
+            " the number of changes, or how much or how fast the means vary.",
+            "**learns**: the policy has a guarantee, or is known to learn, when arms wear out with their own pulls (rested), or"
+            " with time (restless). The documentation of the policy says what is known.",
+            "**draws**: the policy draws random numbers; `Bandit.propensities()` returns the probability of each arm.",
             "**time per round**, **memory**: for K arms after t rounds, with typical rewards. RAWUCB, RAWKLUCB and the GLR"
             " tests keep only the [few windows or splits](hull.md) that can matter, and FEWA and RAWUCBpp skip nearly all"
             " windows; in the worst case, all of these take O(t) per arm.",
         ),
         "## Summaries",
         _wrapped(
-            "Each entry has the name of the policy in Python, which links to its file, its name on the command line, the first"
-            " line of its documentation, and what it needs. Formulas, tuning and references are in the file. [The"
-            " hull](hull.md) explains why RAWUCB and RAWKLUCB are exact without keeping all rewards."
+            "The name in Python links to the file, which has the formula, the tuning and the reference; the second name is that"
+            " on the command line."
         ),
         _list(*map(_description, classes)),
         REGRETS,
         _wrapped(
-            f"The table shows the mean regret over {RUNS} runs of T = {HORIZON:,} rounds and its 95 % interval, in"
+            f"The table shows the mean regret over {RUNS} runs of T = {HORIZON:,} rounds, in"
             " units of reward; less is better. Regret is the sum of the means that the optimal policy would have"
             f" collected, minus the sum of the means of the arms pulled. The seed is {SEED}. In each run every policy gets"
-            " the same rewards, so differences between policies are more certain than their intervals suggest."
+            " the same rewards."
         ),
         _wrapped(
             "The problems have rewards of 0 and 1 (Bernoulli), so that every policy can be given the correct range and scale."
@@ -232,8 +228,8 @@ def page(cells: Cells) -> str:
 
 def read_regrets(text: str) -> dict[str, list[str]]:
     """Return the regrets that a page holds."""
-    rows = [line.split("|") for line in text.partition(REGRETS)[2].splitlines() if line.startswith("|") and "]" in line]
-    return {name.strip(): [cell.strip() for cell in cells] for _, name, _, *cells, _ in rows}
+    rows = [line.split("|") for line in text.partition(REGRETS)[2].splitlines() if line.startswith("|")]
+    return {name.strip(): [cell.strip() for cell in cells] for _, name, _, *cells, _ in rows[2:]}
 
 
 def main() -> None:

@@ -19,19 +19,14 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> st
     return "\n".join([line(heads), line(ruled), *map(line, rows)])
 
 
-def filled(page: str, parts: Mapping[str, str]) -> str:
-    """Return the page with these parts between their marks."""
-    for name, text in parts.items():
-        mark = f"<!-- measured: {name} -->\n"
-        assert page.count(mark) == 1, f"the page must have the mark {name!r} once"
-        before, _, after = page.partition(mark)
-        page = f"{before}{mark}{text}\n{after[after.index(_END) :]}"
-    return page
-
-
 def fill(page: Path, parts: Mapping[str, str]) -> None:
-    """Write these parts into a page, between their marks."""
-    page.write_text(filled(page.read_text("utf-8"), parts), "utf-8")
+    """Write these parts into a page, between their marks; a page need not show all of them."""
+    text = page.read_text("utf-8")
+    for name, part in parts.items():
+        before, mark, after = text.partition(f"<!-- measured: {name} -->\n")
+        if mark:
+            text = f"{before}{mark}{part}\n{after[after.index(_END) :]}"
+    page.write_text(text, "utf-8")
 
 
 def show(parts: Mapping[str, str]) -> None:

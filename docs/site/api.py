@@ -11,9 +11,9 @@ import rotting
 MODULES = {
     "rotting": "what most programs need: policies, simulations, live decisions",
     "rotting.problems": "problems, arms, decays",
-    "rotting.datasets": "problems from data",
-    "rotting.theory": "the theorems, evaluated",
-    "rotting.display": "the look of figures",
+    "rotting.paper.datasets": "problems from data",
+    "rotting.paper.theory": "the theorems, evaluated",
+    "rotting.common.display": "the look of figures",
     "rotting.adapters": "problems and policies in Gymnasium and River",
     "rotting.kit": "all that the author of a policy or of a noise imports",
     "rotting.registry": "policies by name",

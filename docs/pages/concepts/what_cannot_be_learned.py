@@ -13,7 +13,7 @@ problems and a picture are enough to see why.
 # afterwards. In the first problem, arm 0 pays for only half as many pulls as there are rounds; in the second, it pays for ever.
 
 import rotting
-from rotting.display.plots import plot_figure
+from rotting.common.display.plots import plot_figure
 
 T = 400
 first, second = rotting.theory.unlearnable(T)

@@ -94,5 +94,5 @@ with rotting.open(path) as songs:  # another process, another day
 # ----------
 # The guides cover :doc:`late rewards </guides/late-rewards>`, :doc:`clicks </guides/clicks>`, :doc:`pages of ten
 # </guides/pages-of-ten>`, :doc:`many arms </guides/many-arms>`, :doc:`many processes </guides/many-processes>` and
-# :doc:`backups </guides/backup-and-restore>`. :ref:`The next tutorial <sphx_glr_tutorials_serve.py>` serves the bandits of a
+# :doc:`backups </guides/operating>`. :ref:`The next tutorial <sphx_glr_tutorials_serve.py>` serves the bandits of a
 # file over HTTP.

@@ -25,7 +25,7 @@ reproduces a small part of the main figure step by step.
 #
 # The experiments are:
 
-from rotting import experiments
+from rotting.paper import experiments
 
 for each in experiments.list_experiments():
     print(each)

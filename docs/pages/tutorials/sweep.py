@@ -23,7 +23,7 @@ study
 figure = study.heat_map()
 
 # %%
-# To choose one alpha for all problems, take the one whose worst ratio is smallest:
+# To choose one alpha for all problems, compare the geometric means of the regrets over the problems; the best comes first:
 
 print(study.best_overall())
 

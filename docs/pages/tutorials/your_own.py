@@ -152,5 +152,5 @@ for _ in range(60):
 print(bandit.explain())
 
 # %%
-# :doc:`Contributing </contributing>` has the rules for policies that draw random numbers, restart or need a horizon, and a
-# complete example.
+# :doc:`Your own policy </your-own-policy>` has the rules for policies that draw random numbers, restart or need a horizon, and
+# a complete example.

@@ -3,6 +3,7 @@
 An arm pays `base * unit * pulls(n) * time(t)` on average: n counts its pulls by the unit that a round serves, t the rounds.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,18 +12,7 @@ import numpy as np
 
 import rotting
 from rotting.common.arrays import Floats, Ints
-from rotting.engines.compile import guarded_for
-from rotting.engines.entry_points import EntryPoint
-from rotting.engines.game import full_parts, is_full
-from rotting.kernels.binding import Bindings, bind, slot
-from rotting.kernels.elementary import exp
-from rotting.kernels.nested_state import new_state
-from rotting.kernels.policy_slots import choose, update
-from rotting.kernels.random_numbers import derive_key
-from rotting.live.policy_state import first_capacity, grow
-from rotting.live.probe import Probe
 from rotting.logs.log import Log, positions
-from rotting.policy import Params
 from rotting.problems import Piecewise, Problem, Product, Rested, Restless
 
 TRUTHS = ("none", "pulls", "time", "both")
@@ -43,7 +33,7 @@ class Cell(NamedTuple):
     rewards: str
 
     def key(self) -> str:
-        """Return the key of the cell in the file of the figures."""
+        """Return the key of the cell among the figures."""
         return " / ".join(self)
 
 
@@ -123,108 +113,23 @@ class World:
             arm, reward = self._play(logger, unit, rng, seed)
         return Log({"arm": arm, "reward": reward, "unit": unit}, unit="unit")
 
-    def probed_log(self, policy: str, probe: float, seed: int) -> Log:
-        """Return the log of "uniform", "Thompson" or "RAW-UCB" with a probe that pauses arms, in a world with one unit."""
-        rng, n_arms = np.random.default_rng([seed, 3]), self.base.size
-        if policy == "uniform":
-            return self._probed_uniform_log(probe, seed, rng)
-        logger = LOGGERS[2] if policy == "RAW-UCB" else policy
-        bandit = rotting.Bandit(_policy(logger, self.rewards), list(range(n_arms)), seed=seed, probe=probe)
-        own = np.zeros(n_arms, np.int64)
-        arms, rewards = np.zeros(self.rounds, np.int64), np.zeros(self.rounds)
-        paused: list[tuple[int, ...]] = []
-        for t in range(self.rounds):
-            paused.append(bandit.paused)
-            arm = arms[t] = bandit.pull()
-            mean = self.base[arm] * self.units[0] * self.pulls[arm, own[arm]] * self.time[arm, t]
-            rewards[t] = pay_all(self.rewards, mean, rng)
-            bandit.update(int(arm), rewards[t])
-            own[arm] += 1
-        return Log({"arm": arms, "reward": rewards, "paused": paused}, paused="paused")
-
-    def _probed_uniform_log(self, probe: float, seed: int, rng: np.random.Generator) -> Log:
-        """Return the log of `Uniform` after one pull of each arm; much faster than a bandit."""
-        n_arms, pauses = self.base.size, Probe(probe, {arm: arm + 1 for arm in range(self.base.size)})
-        drawn = (pauses.paused(t, seed) for t in range(1, self.rounds + 1))
-        paused = [each if len(each) < n_arms else frozenset() for each in drawn]  # as for a bandit: one arm must be left
-        draws = rng.random((self.rounds, n_arms))
-        for t, slots in enumerate(paused):
-            draws[t, list(slots)] -= 1.0
-        arms = np.where(np.arange(self.rounds) < n_arms, np.arange(self.rounds), draws.argmax(axis=1))
-        rewards = pay_all(self.rewards, self.means(arms, np.zeros_like(arms)), rng)
-        return Log({"arm": arms, "reward": rewards, "paused": paused}, paused="paused")
-
     def _play(self, logger: str, unit: Ints, rng: np.random.Generator, seed: int) -> tuple[Ints, Floats]:
-        """Return the arms and the rewards of a policy that learns, as `Bandit(policy, arms, seed)` would choose them."""
-        policy, n_arms = _policy(logger, self.rewards), self.base.size
+        """Return the arms and the rewards of a policy that learns."""
+        n_arms = self.base.size
         random_arm = rng.integers(0, n_arms, unit.size)
         explores = rng.random(unit.size) < (UNIFORM if logger == LOGGERS[2] else 0.0)
         noise = rng.normal(size=unit.size) if self.rewards == "Gaussian" else rng.random(unit.size)
-        game = _Game(
-            arms=np.arange(n_arms),
-            units=unit,
-            forced=np.where(explores, random_arm, -1),
-            over_time=self.base[:, None] * self.time,
-            levels=self.units,
-            over_pulls=self.pulls,
-            noise=noise,
-            taken=np.zeros((self.units.size, n_arms), np.int64),
-            choices=np.zeros(unit.size, np.int64),
-            rewards=np.zeros(unit.size),
-            progress=np.zeros(2, np.int64),
-        )
-        capacity = first_capacity(policy, n_arms, unit.size)
-        state, key = new_state(policy, n_arms, capacity), derive_key(seed, "policy")
-        kernel = policy.kernel
-        slots: Bindings = {choose: kernel.choose, update: kernel.update, pay: _PAY[self.rewards], **full_parts(kernel)}
-        loop = bind(play_rounds, slots)
-        play = guarded_for(EntryPoint(loop, policy, (policy.params, state, key, game)))
-        while play(policy.params, state, key, game):
-            state.full[0] = 0
-            capacity *= 2
-            state = grow(policy, state, n_arms, capacity)
-        return game.choices, game.rewards
-
-
-class _Game(NamedTuple):
-    """A game of a policy in a world."""
-
-    arms: Ints
-    units: Ints  # [round] the unit that is served
-    forced: Ints  # [round] the arm that is pulled whatever the policy wants; -1 if it chooses
-    over_time: Floats  # [arm, round] the level of the arm before its wear with pulls
-    levels: Floats  # [unit]
-    over_pulls: Floats  # [arm, pull by the unit] the share of its level that is left
-    noise: Floats  # [round] a uniform or a normal random number
-    taken: Ints  # [unit, arm] pulls so far
-    choices: Ints  # [round]
-    rewards: Floats  # [round]
-    progress: Ints  # rounds played; 1 if the reward of the last one could not be learned yet, else 0
-
-
-@slot
-def pay(mean: float, noise: float) -> float:
-    """Slot: the reward for a mean and a random number."""
-    raise NotImplementedError
-
-
-def play_rounds(p: Params, s: object, key: int, g: _Game) -> bool:
-    """Play rounds until all are played; return whether the state must be enlarged first."""
-    while g.progress[0] < g.units.size:
-        k = g.progress[0]
-        unit = g.units[k]
-        if g.progress[1] == 0:
-            arm = g.forced[k] if g.forced[k] >= 0 else choose(p, s, k + 1, key, g.arms)
-            g.choices[k] = arm
-            mean = g.over_time[arm, k] * g.levels[unit] * g.over_pulls[arm, g.taken[unit, arm]]
-            g.rewards[k] = pay(mean, g.noise[k])
-            g.progress[1] = 1
-        update(p, s, k + 1, g.choices[k], g.rewards[k])
-        if is_full(s):
-            return True
-        g.taken[unit, g.choices[k]] += 1
-        g.progress[0], g.progress[1] = k + 1, 0
-    return False
+        taken = np.zeros((self.units.size, n_arms), np.int64)
+        arms, rewards = np.zeros(unit.size, np.int64), np.zeros(unit.size)
+        pay = {"clicks": click, "Gaussian": normal, "counts": poisson}[self.rewards]
+        bandit = rotting.Bandit(_policy(logger, self.rewards), arms=range(n_arms), seed=seed)
+        for k, u in enumerate(unit):
+            arm = arms[k] = random_arm[k] if explores[k] else bandit.pull()
+            mean = self.base[arm] * self.units[u] * self.pulls[arm, taken[u, arm]] * self.time[arm, k]
+            rewards[k] = pay(float(mean), float(noise[k]))
+            bandit.update(int(arm), float(rewards[k]))
+            taken[u, arm] += 1
+        return arms, rewards
 
 
 def click(mean: float, noise: float) -> float:
@@ -239,16 +144,13 @@ def normal(mean: float, noise: float) -> float:
 
 def poisson(mean: float, noise: float) -> float:
     """Return the count at which the distribution function reaches `noise`."""
-    count, chance = 0.0, exp(-mean)
+    count, chance = 0.0, math.exp(-mean)
     below = chance
     while noise > below and chance > 0:
         count += 1.0
         chance *= mean / count
         below += chance
     return count
-
-
-_PAY = {"clicks": click, "Gaussian": normal, "counts": poisson}
 
 
 def make_world(seed: int, truth: str, rewards: str, rounds: int = 6_000, n_arms: int = 5, n_units: int = 10) -> World:

@@ -1,12 +1,9 @@
-"""Measure what docs/log-intervals.md shows: how often the intervals of `replay`, `fit` and `advise` hold the truth.
+"""Measure what docs/log-intervals.md shows: how often the intervals of `replay`, `fit` and `advise` contain the truth.
 
-The truth is what the same policy earns on average in the world that made the log. `python -m docs.make_logs_coverage --write`
-takes an hour of one core (`--logs 2` for a quick look) and writes the tables between their marks in the page, which is
-written by hand. The figures are kept in docs/log-intervals.json: the page follows from them.
+The truth is what the same policy earns on average in the world that made the log.
 """
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,26 +11,24 @@ from pathlib import Path
 import numpy as np
 
 import rotting
-from docs.made_logs import LOGGERS, REWARDS, TRUTHS, Cell, World, cells, make_world
 from docs.page_tables import fill, show, table
 from rotting.common.arrays import Floats
 from rotting.common.progress import Progress
 from rotting.logs.advice import Gain, advise, gains_on
+from rotting.logs.clocks import Clock
 from rotting.logs.fit import fit
 from rotting.logs.log import Log
 from rotting.logs.replay import PolicyReplay, replay
-from rotting.logs.verdicts import Clock
 from rotting.problems import optimal_rewards
+from studies.made_logs import LOGGERS, REWARDS, TRUTHS, Cell, World, cells, make_world
 
-PAGE = Path(__file__).parent / "log-intervals.md"
-FIGURES = Path(__file__).parent / "log-intervals.json"
+PAGE = Path(__file__).parent.parent / "docs" / "log-intervals.md"
 LOGS, ROUNDS, RUNS = 67, 3_000, 40  # 67 logs of each kind of rewards: 201 for each truth and logger
 SEED = 5_000  # the intervals were developed on smaller seeds
 POLICIES = (rotting.RAWUCB(sigma="estimate"), rotting.UCB1(sigma="estimate"))
 WORLD_RUNS = 40  # of the games in the world itself
 WORLD_SEED = 1
 UNITS = 10
-REPLAY, REPLAY_ONE = "replay, ten units", "replay, one unit"
 CLOCKS: dict[str, Clock] = {"none": "pulls", "pulls": "pulls", "time": "time", "both": "both"}
 Counts = Mapping[str, int]
 
@@ -46,19 +41,12 @@ def true_rewards(world: World) -> Floats:
     return np.asarray(best - result.regret[:, :, -1].mean(axis=1))
 
 
-def count_replay(world: World, log: Log, truth: Floats) -> Counter[str]:
-    """Return how many bounds of the replays of one log hold the truth, are missing, or lie below or above it."""
-    what = REPLAY if len(world.units) > 1 else REPLAY_ONE
-    return Counter(
-        f"{what}: {_side(_bounds(each), float(true))}" for each, true in zip(replay(log, POLICIES), truth, strict=True)
-    )
-
-
 def count(world: World, log: Log, runs: int = RUNS) -> Counter[str]:
     """Return how many bounds and intervals of one log hold the truth, are missing, or lie below or above it."""
     truth, logged = true_rewards(world), float(world.log_means(log).sum())
     clock = CLOCKS[world.truth]
-    counts = count_replay(world, log, truth)
+    replays = zip(replay(log, POLICIES), truth, strict=True)
+    counts = Counter(f"replay: {_side(_bounds(each), float(true))}" for each, true in replays)
     advice = advise(log, POLICIES, runs)
     own = [each for each in advice.gains if each.clock == clock] or gains_on([fit(log, clock)], POLICIES, advice.runs, 0)
     for k, policy in enumerate(POLICIES):
@@ -103,9 +91,8 @@ def measure(logs: int, rounds: int = ROUNDS, first_seed: int = SEED) -> Iterator
     with Progress(logs * len(found), "logs", show=True) as bar:
         for seed in range(first_seed, first_seed + logs):
             for cell in cells():
-                world, alone = (make_world(seed, cell.truth, cell.rewards, rounds, n_units=n) for n in (UNITS, 1))
+                world = make_world(seed, cell.truth, cell.rewards, rounds, n_units=UNITS)
                 found[cell.key()] += count(world, world.log(cell.logger, seed))
-                found[cell.key()] += count_replay(alone, alone.log(cell.logger, seed), true_rewards(alone))
                 bar.advance()
             yield {key: dict(sorted(counts.items())) for key, counts in found.items()}
 
@@ -120,38 +107,17 @@ def _share(counts: Counts, what: str) -> str:
     return f"{held / stated:.0%}" if stated == total else f"{held / stated:.0%} (of {stated / total:.0%})"
 
 
-def _size(figures: Mapping[str, Counts]) -> str:
-    """Return how many logs there are, and what that leaves open."""
-    logs = [each["all"] // len(POLICIES) for each in figures.values()]
-    least, most, total = min(logs), max(logs), sum(logs)
-    each = f"{least}" if least == most else f"{least} to {most}"
-    margin = 100 * 1.96 * (0.95 * 0.05 / (total / len(TRUTHS) / len(LOGGERS))) ** 0.5
-    return (
-        f"Each truth, logger and kind of rewards has {each} logs, {total} in all. The two policies share a log: a share of\n"
-        f'95 % in the column "together" has a margin of {margin:.0f} percentage points.'
-    )
-
-
 def pages(figures: Mapping[str, Counts]) -> dict[str, str]:
-    """Return the tables, and how many logs they rest on, by the names of their marks."""
-    parts = {"size": _size(figures)}
-    for what in (REPLAY, REPLAY_ONE, "fit", "advise"):
-        rows = []
-        for truth in TRUTHS:
-            for logger in LOGGERS:
-                by_rewards = [figures[Cell(truth, logger, rewards).key()] for rewards in REWARDS]
-                together: Counter[str] = Counter()
-                for each in by_rewards:
-                    together.update(each)
-                misses = f"{together[f'{what}: above']} / {together[f'{what}: below']}"
-                row = [truth, logger, *(_share(each, what) for each in by_rewards), _share(together, what), misses]
-                if what == "advise":
-                    row += [str(together["advised"]), str(together["wrong advice"])]
-                rows.append(row)
-        heads = ["truth", "logger", *REWARDS, "together", "misses, above / below"]
-        heads += ["recommended", "of these wrong"] if what == "advise" else []
-        parts[what] = table(heads, rows, "ll" + "r" * (len(heads) - 2))
-    return parts
+    """Return the table of the page, and the counts of each cell."""
+    rows = []
+    for truth in TRUTHS:
+        for logger in LOGGERS:
+            together: Counter[str] = Counter()
+            for rewards in REWARDS:
+                together.update(figures[Cell(truth, logger, rewards).key()])
+            rows.append([truth, logger, *(_share(together, what) for what in ("replay", "fit", "advise"))])
+    parts = {name: ", ".join(f"{what} {count}" for what, count in counts.items()) for name, counts in figures.items()}
+    return {**parts, "shares": table(["truth", "logger", "replay", "fit", "advise"], rows, "llrrr")}
 
 
 def main() -> None:
@@ -160,12 +126,11 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=LOGS, help="logs for each cell of the tables (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rows of a log (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=SEED, help="of the first log (default: %(default)s)")
-    parser.add_argument("--write", action="store_true", help="keep the figures, and write the page anew")
+    parser.add_argument("--write", action="store_true", help="write the tables of the page anew")
     options = parser.parse_args()
     figures: dict[str, dict[str, int]] = {}
     for figures in measure(options.logs, options.rounds, options.seed):
         if options.write:  # after each log of every cell, so that an interruption loses little
-            FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
             fill(PAGE, pages(figures))
     show(pages(figures))
 

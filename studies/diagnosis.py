@@ -1,24 +1,17 @@
-"""Measure what docs/diagnosis.md shows: how often `rotting.diagnose` names the right clock, a wrong one, or none.
-
-`make diagnosis` runs it (a quarter of an hour of one core; `--logs 5` for a quick look, which writes nothing). It writes the
-tables between their marks in the page, which is written by hand. The figures are kept in docs/diagnosis.json: the page follows
-from them.
-"""
+"""Measure what docs/diagnosis.md shows: how often `rotting.diagnose` names the right clock, a wrong one, or none."""
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from docs.made_logs import LOGGERS, REWARDS, TRUTHS, Cell, cells, make_world
 from docs.page_tables import fill, show, table
 from rotting.common.progress import Progress
 from rotting.logs.diagnosis import diagnose
+from studies.made_logs import LOGGERS, REWARDS, TRUTHS, Cell, cells, make_world
 
-PAGE = Path(__file__).parent / "diagnosis.md"
-FIGURES = Path(__file__).parent / "diagnosis.json"
+PAGE = Path(__file__).parent.parent / "docs" / "diagnosis.md"
 LOGS = 200
 FIRST_SEED = 1_000  # the test was developed on smaller seeds
 ARMS, UNITS = 10, 20
@@ -27,7 +20,7 @@ ALARM = "false alarm"  # an arm of a world without wear is said to wear out
 
 
 def key(units: str, cell: Cell) -> str:
-    """Return the key of a cell of one of the two tables in the file of the figures."""
+    """Return the key of a cell of one of the two tables."""
     return f"{units} / {cell.key()}"
 
 
@@ -60,27 +53,26 @@ def measure(logs: int) -> dict[str, dict[str, int]]:
 
 
 def _share(count: int, of: int) -> str:
-    return f"{count / of:.0%}" if of else "-"
+    return f"{count / of:.0%}"
 
 
 def pages(figures: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
-    """Return the tables by the names of their marks."""
+    """Return the tables by the names of their marks: the page shows the first."""
     parts = {}
     for units in SIZES:
         rows = []
         for truth in TRUTHS:
             for logger in LOGGERS:
-                by_rewards = [figures[key(units, Cell(truth, logger, rewards))] for rewards in REWARDS]
-                together: Counter[str] = Counter()
-                for each in by_rewards:
-                    together.update(each)
-                wrong = sum(together[name] for name in TRUTHS if name != truth)
-                right = [_share(each.get(truth, 0), each["logs"]) for each in by_rewards]
-                row = [truth, logger, str(together["logs"]), *right, _share(together[truth], together["logs"])]
-                row += [_share(wrong, together["logs"]), _share(together["cannot tell"], together["logs"])]
-                rows.append([*row, _share(together[ALARM], together["logs"]) if truth == "none" else ""])
-        heads = ["truth", "logger", "logs", *(f"right, {each}" for each in REWARDS), "right", "wrong", "cannot tell", ALARM]
-        parts[units] = table(heads, rows, "ll" + "r" * (len(heads) - 2))
+                counts: Counter[str] = Counter()
+                for rewards in REWARDS:
+                    counts.update(figures[key(units, Cell(truth, logger, rewards))])
+                wrong = sum(counts[name] for name in TRUTHS if name != truth)
+                shares = (counts[truth], wrong, counts["cannot tell"])
+                rows.append([truth, logger, *(_share(each, counts["logs"]) for each in shares)])
+        heads = ["truth", "logger", "right", "wrong", "cannot tell"]
+        parts[units] = table(heads, rows, "llrrr")
+    for name, counts_of_cell in figures.items():
+        parts[name] = ", ".join(f"{what} {count}" for what, count in counts_of_cell.items())
     return parts
 
 
@@ -88,12 +80,11 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description="Measure what docs/diagnosis.md shows.")
     parser.add_argument("--logs", type=int, default=LOGS, help="logs for each truth and logger (default: %(default)s)")
-    parser.add_argument("--write", action="store_true", help="keep the figures, and write the page anew")
+    parser.add_argument("--write", action="store_true", help="write the tables of the page anew")
     options = parser.parse_args()
     figures = measure(options.logs)
     show(pages(figures))
     if options.write:
-        FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
         fill(PAGE, pages(figures))
 
 

@@ -1,8 +1,6 @@
 """Measure what docs/guides/clicks.md shows: the regret of many policies, and of River's, on falling click rates.
 
-`make clicks` runs it (ten core-minutes, most of them River's). It writes the tables between their marks in the page, which is
-written by hand. They depend on the code, on River's version and on a fixed seed only. River must be installed:
-`pip install 'rotting[benchmark]'`, in the environment that `BENCH_PYTHON` names.
+River must be installed: `pip install river`.
 """
 
 import importlib
@@ -17,21 +15,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from docs.page_tables import fill, table
+from docs.page_tables import fill, show, table
 from rotting.common.arrays import Floats
-from rotting.common.statistics import mean_interval
-from rotting.display.tables import interval_text
-from rotting.engines.compile import compiled
-from rotting.experiments.unknown_noise import N_ARMS, fading_clicks
-from rotting.kernels.random_numbers import derive_key, reward_uniform
+from rotting.paper.experiments.unknown_noise import N_ARMS, fading_clicks
+from rotting.policies.kernels.random_numbers import derive_key, reward_uniform
 from rotting.policy import Policy
 from rotting.problems import Exponential, Problem
 from rotting.problems.noise import Bernoulli
 from rotting.problems.oracle import optimal_rewards
 from rotting.registry import make
+from rotting.simulation.engines.compile import compiled
 from rotting.simulation.simulate import simulate
 
-PAGE = Path(__file__).parent / "guides" / "clicks.md"
+PAGE = Path(__file__).parent.parent / "docs" / "guides" / "clicks.md"
 SEED, RUNS, HORIZON = 0, 50, 50_000
 SIGMA = 0.14  # the standard deviation of clicks at a rate of 2 %
 
@@ -155,15 +151,10 @@ def measured(runs: int, horizon: int, workers: int) -> dict[str, list[Floats]]:
     return found
 
 
-def cell(values: Floats) -> str:
-    """Return a mean with its interval."""
-    return interval_text(mean_interval(values), ".1f")
-
-
 def parts(found: Mapping[str, list[Floats]], horizon: int, version: str) -> dict[str, str]:
     """Return what the page holds between its marks, by their names; the best on the first problem come first."""
     names = sorted(found, key=lambda name: float(found[name][0].mean()))
-    rows = [[f"`{name}`", *map(cell, found[name])] for name in names]
+    rows = [[f"`{name}`", *(f"{values.mean():.1f}" for values in found[name])] for name in names]
     titles = [each.title for each in problems(horizon)]
     return {
         "regrets": table(["policy", *titles], rows, "l" + "r" * len(titles)),
@@ -176,8 +167,9 @@ def main() -> None:
     workers = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     version = importlib.metadata.version("river")  # first: without it, nothing need be played
     found = measured(RUNS, HORIZON, workers)
-    fill(PAGE, parts(found, HORIZON, version))
-    sys.stdout.write(f"{PAGE} written\n")
+    shown = parts(found, HORIZON, version)
+    show(shown)
+    fill(PAGE, shown)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Draw the picture of the README and of the first page, and a small one for pages without: `python -m docs.make_start`."""
+"""Draw the picture of the README and of the first page, and a small one for pages without: `python -m studies.start`."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ from PIL import Image
 
 import rotting
 
-PICTURE = Path(__file__).parent / "start.svg"
-THUMB = Path(__file__).parent / "_static" / "thumb.png"
+PICTURE = Path(__file__).parent.parent / "docs" / "start.svg"
+THUMB = Path(__file__).parent.parent / "docs" / "_static" / "thumb.png"
 
 
 def main() -> None:

@@ -1,10 +1,5 @@
-"""Measure what docs/guides/late-rewards.md says about clicks that come late: the regret with a reward window and without.
+"""Measure what docs/guides/late-rewards.md says about clicks that come late: the regret with a reward window and without."""
 
-`python -m docs.make_windows` takes a minute. It writes the table between its marks in the page, which is written by hand, from
-the figures in docs/windows.json, which depend on the code and on fixed seeds only.
-"""
-
-import json
 import math
 import sys
 from collections import deque
@@ -14,16 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from docs.make_delays import error_bar, shown
-from docs.page_tables import fill, table
+from docs.page_tables import fill, show, table
 from rotting.common.arrays import Floats
 from rotting.live.bandit import Bandit
 from rotting.live.bandit_state import BanditState
 from rotting.live.locks import Guard
 from rotting.registry import make
+from studies.pending_rewards import error_bar, shown
 
-PAGE = Path(__file__).parent / "guides" / "late-rewards.md"
-FIGURES = Path(__file__).parent / "windows.json"
+PAGE = Path(__file__).parent.parent / "docs" / "guides" / "late-rewards.md"
 K, HOURS, PER_HOUR, RUNS = 10, 24, 1_000, 40
 WINDOW = 1_800.0  # seconds
 
@@ -142,16 +136,11 @@ def parts(found: dict[str, Floats]) -> dict[str, str]:
     return {"windows": table(["what is reported", "regret", "difference"], rows, "lrr")}
 
 
-def kept_figures() -> dict[str, Floats]:
-    """Return the figures that the page was made of."""
-    return {name: np.array(values) for name, values in json.loads(FIGURES.read_text("utf-8")).items()}
-
-
 def main() -> None:
-    """Write the figures and the table."""
-    found = measured()
-    FIGURES.write_text(json.dumps({name: values.tolist() for name, values in found.items()}, indent=0) + "\n", "utf-8")
-    fill(PAGE, parts(found))
+    """Write the table into the page."""
+    found = parts(measured())
+    show(found)
+    fill(PAGE, found)
 
 
 if __name__ == "__main__":
