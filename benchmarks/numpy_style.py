@@ -5,16 +5,12 @@ Written from scratch in the style of the authors' framework (SMPyBandits), which
 instead of growing by one column at a time, and exact windows are summed by one shifted addition.
 """
 
-import time
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.measure import Contestant, Sample
-from benchmarks.ours import named, reward_table
 from rotting.common.arrays import Floats, Ints
-from rotting.parts.delayed_windows import next_window
-from rotting.problems import Problem
 
 
 class AllWindows:
@@ -67,7 +63,7 @@ class EffWindows(AllWindows):
     def _grow(self) -> None:
         # A window that is new to all arms has every reward of each arm pending.
         n_arms = len(self.pulls)
-        self.windows = np.append(self.windows, next_window(self.m, int(self.windows[-1])))
+        self.windows = np.append(self.windows, math.ceil(self.m * self.windows[-1]))
         self.sums = np.append(self.sums, np.full((n_arms, 1), np.nan), axis=1)
         self.pending = np.append(self.pending, self.totals[:, None], axis=1)
         self.counts = np.append(self.counts, self.pulls[:, None].astype(float), axis=1)
@@ -165,25 +161,3 @@ def play(peer: Peer, table: Sequence[Sequence[float]], horizon: int) -> list[int
         peer.get_reward(arm, table[arm][pulls[arm]])
         pulls[arm] += 1
     return pulls
-
-
-def game(name: str, problem: Problem, horizon: int, alpha: float, m: float | None = None) -> Contestant:
-    """Return one game, of the rewards that run 0 of ours gets; drawing them is not timed.
-
-    Args:
-        name: the policy.
-        problem: a rested problem.
-        horizon: rounds of the game.
-        alpha: confidence level.
-        m: play an exact policy as its EFF form with this ratio, which must be nearly 1.
-    """
-    table = reward_table(problem, horizon).tolist()
-
-    def turn() -> Sample:
-        peer = make(name, problem.n_arms, alpha) if m is None else make(f"eff-{name}", problem.n_arms, alpha, m=m)
-        began = time.thread_time()
-        pulls = play(peer, table, horizon)
-        spent = time.thread_time() - began
-        return Sample(spent * 1e6 / horizon, spent, named(name, problem, horizon), (tuple(pulls),))
-
-    return turn
