@@ -7,7 +7,7 @@ USABLE := $(VENV)/.usable
 TESTS ?= tests/policies
 GPU_WORKERS ?= 4
 
-.PHONY: help reproduce docs site policy record bench mutants check lint types test interpreted representative test-all test-gpu stress lock clean
+.PHONY: help reproduce docs site policy record bench mutants check lint test test-all test-gpu stress lock
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -46,17 +46,13 @@ record: $(READY)  ## Record the digests, defaults and flags of policies that hav
 bench: $(READY)  ## Time the library beside its peers: tables on the screen (ARGS=--write: in docs/benchmarks.md)
 	$(BIN)/python -m benchmarks $(ARGS)
 
-check: lint types  ## While you work: style, types, and the tests you name, interpreted: make check TESTS=tests/live
+check: lint  ## While you work: style, types, and the tests you name, interpreted: make check TESTS=tests/live
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q $(TESTS)
 
-test: lint types interpreted representative  ## Before a change: style, types, all tests without the compiler, some games with it
-
-lint: $(READY)  ## Style, and imports between the rooms
+lint: $(READY)  ## Style, imports between the rooms, and strict types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-
-types: $(READY)  ## Strict types
 	$(BIN)/mypy --num-workers auto
 
 # Kernels are tested twice, with and without the compiler. The rest is tested once, where it takes less time: examples of the
@@ -69,13 +65,12 @@ REPRESENTATIVE := tests/simulation/engines/test_threads.py tests/policies/test_e
 
 # Bytecode is kept, also where the environment says otherwise: every worker, and every process that a test starts, would read
 # all the sources anew.
-check interpreted representative test-all stress: export PYTHONDONTWRITEBYTECODE :=
+check test test-all stress: export PYTHONDONTWRITEBYTECODE :=
 
-interpreted: WORKERS = $(shell $(BIN)/python -c 'import os; print(os.cpu_count() + 1)')
-interpreted: $(READY)  ## Tests without the compiler, in small sizes: one process more than CPUs, since many wait for others
+# One process more than CPUs interprets, since many tests wait for other processes.
+test: WORKERS = $(shell $(BIN)/python -c 'import os; print(os.cpu_count() + 1)')
+test: lint  ## Before a change: style, types, all tests without the compiler, some games with it
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) $(ONLY_COMPILED:%=--ignore=%)
-
-representative: $(READY)  ## Compiled games of one policy of each kind
 	$(BIN)/python -m pytest -q --representative -m 'not slow' $(REPRESENTATIVE)
 
 test-all: $(READY)  ## What `make test` leaves out: the games of every policy compiled, and tests that take long
@@ -112,6 +107,3 @@ lock:  ## Lock the dependencies with their hashes (ARGS=--upgrade: in their newe
 	$(SMALL_LOCK) --extra report --group build --output-file requirements-report.lock pyproject.toml
 	$(SMALL_LOCK) --extra service --extra postgres --output-file requirements-service.lock pyproject.toml
 	rm -rf $(VENV).lock
-
-clean:  ## Remove what the build made
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -136,7 +136,7 @@ def check(*command: str) -> str:
 
 @pytest.mark.slow
 def test_mypy_finds_what_is_wrong(program: Path) -> None:
-    # With the settings, and so with the cache, of `make types`.
+    # With the settings, and so with the cache, of `make lint`.
     told = check(sys.executable, "-m", "mypy", "--no-error-summary", "--hide-error-context", str(program))
     errors = re.findall(r"program\.py:(\d+): error", told)
     assert sorted({*map(int, errors)}) == WRONG, told
