@@ -128,10 +128,10 @@ def test_a_call_that_fails_unexpectedly_fails_alone(turns: Turns) -> None:
     works: list[Any] = [decide, poisoned, decide]
     calls = [turns.submit(Call("songs", work)) for work in works]
     go_on.set()
-    assert calls[0].result() == 1
     with pytest.raises(ZeroDivisionError):
         calls[1].result()
-    assert calls[2].result() == 2
+    # Calls that wait at the same time may be made in any order.
+    assert sorted(each.result() for each in (calls[0], calls[2])) == [1, 2]
     assert rounds(turns) == 2
 
 
