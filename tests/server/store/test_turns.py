@@ -20,13 +20,16 @@ from rotting.errors import (
     StoreBusyError,
     StoreFailedError,
     StoreFormatError,
+    StoreFullError,
 )
+from rotting.live.bandit_state import BanditState
 from rotting.server.store import snapshots
 from rotting.server.store.database import Database, open_database
 from rotting.server.store.durable import DurableBandit, create
 from rotting.server.store.events import chained
 from rotting.server.store.snapshots import check_chain
 from rotting.server.store.turns import Call, Folded, TurnReport, Turns, load
+from rotting.server.store.verify import verify
 
 
 @pytest.fixture
@@ -247,6 +250,8 @@ class Faults:
     def __init__(self, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
         self.before: list[Exception] = []
         self.after: list[Exception] = []
+        self.later: list[Exception] = []
+        """For the commits after those of `after`."""
         transaction = database.transaction
 
         @contextmanager
@@ -256,6 +261,7 @@ class Faults:
                 if self.before:
                     raise self.before.pop()
             if self.after:
+                self.before, self.later = self.later, []
                 raise self.after.pop()
 
         monkeypatch.setattr(database, "transaction", failing)
@@ -425,3 +431,87 @@ def test_a_server_that_cannot_be_reached_is_named_without_the_password() -> None
     with pytest.raises(StoreFailedError, match="postgresql://ann@127.0.0.1:1/ads cannot be reached") as refused:
         open_database("postgresql://ann:secret@127.0.0.1:1/ads")
     assert "secret" not in str(refused.value)
+
+
+def test_calls_share_a_turn_though_others_held_the_lock_for_long(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rotting.server.store.turns._MAX_SECONDS", 0.05)
+    reports: list[TurnReport] = []
+    turns = Turns(open_database(place), report=reports.append)
+    create(turns, "songs", rotting.UCB1(), ["jazz", "rock"])
+    other = open_database(place)
+    with other.transaction() as transaction:
+        assert transaction.record("songs") is not None
+        calls = [turns.submit(Call("songs", decide)) for _ in range(20)]
+        time.sleep(0.2)
+    assert [call.result() for call in calls] == list(range(1, 21))
+    assert reports[-1].calls == 20
+    other.close()
+    turns.close()
+
+
+def test_a_read_that_waited_for_a_turn_that_failed_does_not_see_its_changes(turns: Turns) -> None:
+    entered, go_on = threading.Event(), threading.Event()
+
+    def poisoned(folded: Folded) -> None:
+        folded.bandit.decide()
+        entered.set()
+        go_on.wait(10)
+        raise ZeroDivisionError
+
+    assert rounds(turns) == 0
+    call = turns.submit(Call("songs", poisoned))
+    assert entered.wait(10)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(rounds, turns)
+        time.sleep(0.1)  # so that it waits for the lock of the bandit
+        go_on.set()
+        assert read.result() == 0
+    with pytest.raises(ZeroDivisionError):
+        call.result()
+
+
+def test_a_snapshot_is_not_made_in_the_middle_of_a_read(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rotting.server.store.turns.SNAPSHOT_EVENTS", 1)
+    halfway, go_on = threading.Event(), threading.Event()
+    apply = BanditState.apply
+    readers = ThreadPoolExecutor(1, "a reader")
+
+    def slow(state: BanditState, event: Any) -> Any:
+        found = apply(state, event)
+        if threading.current_thread().name.startswith("a reader"):
+            halfway.set()  # the state has the event, but its number has not been counted
+            go_on.wait(10)
+        return found
+
+    def read_on(report: TurnReport) -> None:
+        """After the turn is committed, and before its snapshot is made, begin to read what others have written."""
+        other.change("songs", decide)
+        reads.append(readers.submit(rounds, turns))
+        assert halfway.wait(10)
+
+    reads: list[Any] = []
+    turns, other = Turns(open_database(place), report=read_on), Turns(open_database(place))
+    create(other, "songs", rotting.UCB1(), ["jazz", "rock"])
+    monkeypatch.setattr(BanditState, "apply", slow)
+    monkeypatch.setattr(other, "_save", lambda folded: None)
+    assert turns.change("songs", decide) == 1
+    time.sleep(0.1)  # for a snapshot that does not wait for the read
+    go_on.set()
+    assert reads[0].result() == 2
+    readers.shutdown()
+    turns.close()  # when the snapshot has been made
+    other.close()
+    database = open_database(place, readonly=True)
+    record = database.find("songs")
+    assert record is not None
+    assert database.snapshots(record)
+    assert verify(database).problems == ()
+    database.close()
+
+
+def test_a_change_that_may_be_written_is_not_said_to_be_unwritten(turns: Turns, faults: Faults) -> None:
+    faults.after = [OutcomeUnknownError("was lost")]
+    faults.later = [StoreFullError("cannot grow: the disk is full, and nothing was written")]
+    with pytest.raises(OutcomeUnknownError):
+        turns.change("songs", decide, seconds=5.0)
+    assert turns.change("songs", decide) == 2

@@ -10,6 +10,7 @@ callers only wait, so that a caller who gives up takes nobody down.
 """
 
 import logging
+import math
 import os
 import random
 import threading
@@ -130,6 +131,11 @@ class Folded:
         if self.number == record.base:
             return self.digest == record.first_digest
         return bool(events) and events[0].number == self.number and events[0].digest == self.digest
+
+    def spoil(self, error: type[BaseException] | None, *_: object) -> None:
+        """If the turn that uses it fails, match no log any more: a read that has waited for it must not see the changes."""
+        if error is not None:
+            self.digest = b""
 
     def follow(self, events: Iterable[StoredEvent]) -> None:
         """Fold events; those that are folded already are passed over. Raises a `StoreError` if the chain is broken."""
@@ -275,6 +281,8 @@ class _Turn:
         self.began = time.monotonic()
         self.calls: list[Call[Any]] = []
         """The calls that are made in it."""
+        self.until = math.inf
+        """When the calls that are left wait for the next turn."""
         self.deferred: list[tuple[str, list[Call[Any]]]] = []
         """Calls that wait until their bandit is loaded; they are not made in this turn."""
         self.done: list[_Done] = []
@@ -535,6 +543,7 @@ class Turns:
             locked = None if self.database.one_lane else transaction.record(first)
             turn.resolved = self._resolve(lane, transaction)
             turn.calls = self._take(lane)
+            turn.until = time.monotonic() + _MAX_SECONDS  # others may have held the lock for longer than that
             groups: dict[str, list[Call[Any]]] = {}
             for call in turn.calls:
                 groups.setdefault(call.name, []).append(call)
@@ -545,6 +554,7 @@ class Turns:
                     continue
                 folded, reading = prepared
                 turn.touched.append(folded)
+                turn.locks.push(folded.spoil)
                 turn.folded += self._follow(folded, reading)
                 left = self._make_calls(folded, calls, turn)
                 turn.written[name] = folded.write(transaction)
@@ -615,7 +625,7 @@ class Turns:
     def _make_calls(self, folded: Folded, calls: list[Call[Any]], turn: "_Turn") -> list[Call[Any]]:
         """Make the calls one after the other; return those that are left when the time is used up."""
         for place, call in enumerate(calls):
-            if place and time.monotonic() - turn.began > _MAX_SECONDS:
+            if place and time.monotonic() > turn.until:
                 return calls[place:]
             folded.warnings.clear()
             try:
@@ -659,7 +669,9 @@ class Turns:
         """Try again in a moment if the database may come back, or give the callers the error."""
         if not isinstance(error, _PASSING) or self._closed:
             unresolved, lane.unresolved = lane.unresolved, []
-            for call in taken or [call for each in unresolved for call, _ in each.done] or self._take(lane, 1):
+            for call, _ in (done for each in unresolved for done in each.done):
+                call.finish(OutcomeUnknownError("was lost while a change was committed", self.database.place))
+            for call in taken or ([] if unresolved else self._take(lane, 1)):
                 call.finish(error)
             return
         lane.attempts += 1
@@ -765,20 +777,21 @@ class Turns:
                 return True
 
     def _save(self, folded: Folded) -> None:
-        """Save a snapshot in another thread. The bandit must be locked."""
-        record, number, digest = folded.record, folded.number, folded.digest
-        if record.name in self._saving:
+        """Save a snapshot in another thread."""
+        name = folded.record.name
+        if name in self._saving:
             return
-        self._saving.add(record.name)
-        state = folded.bandit.state.copy()
+        self._saving.add(name)
 
         def save() -> None:
             try:
+                with folded.lock:  # otherwise a read may be folding what others have written
+                    record, number, digest, state = folded.record, folded.number, folded.digest, folded.bandit.state.copy()
                 self.database.save_snapshot(record, to_snapshot(number, digest, state))
             except StoreError as error:  # nothing is lost: the log has every event
-                _log.warning("the snapshot of bandit %s was not saved: %s", record.name, error)
+                _log.warning("the snapshot of bandit %s was not saved: %s", name, error)
             finally:
-                self._saving.discard(record.name)
+                self._saving.discard(name)
 
         with suppress(RuntimeError):  # closing
             self._loaders.submit(save)
