@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -267,12 +268,14 @@ def test_a_game_without_end_ends_when_nobody_waits_for_it(client: Any) -> None:
 
 
 def test_a_client_that_stops_leaves_the_games_that_another_waits_for(client: Any) -> None:
-    with distributed.Client(client.scheduler.address, set_as_default=False) as other:
-        one, two = (Dask(each).play([cut(game(500), 200)], bar()) for each in (client, other))
-        found = [next(one), next(two)]
-        one.close()
-        found = [found[1], *two]
-    assert sum(task.runs for task, _ in found) == 200
+    with distributed.Client(client.scheduler.address, set_as_default=False) as other, ThreadPoolExecutor(1) as pool:
+        for moment in range(8):  # at which one stops while the other begins
+            one, two = (Dask(each).play([cut(game(100 + moment), 100)], bar()) for each in (client, other))
+            next(one)
+            played = pool.submit(list, two)
+            time.sleep(moment / 400)
+            one.close()
+            assert sum(task.runs for task, _ in played.result()) == 100
 
 
 @pytest.mark.slow

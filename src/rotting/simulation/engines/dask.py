@@ -341,8 +341,12 @@ class _PendingFutures:
         return played
 
     def close(self) -> None:
-        """Cancel all futures, except those that another client waits for as well, which Dask keeps."""
-        with suppress(Exception):  # the cluster may have stopped
-            self._client.cancel([each.future for each in self._submitted.values()])
+        """Release all futures: Dask stops those that no other client waits for.
+
+        Cancelling them would also end the futures of a client that has just asked for the same runs: the scheduler tells all
+        clients which keys are cancelled.
+        """
+        for each in self._submitted.values():
+            each.future.release()
         self._submitted.clear()
         self._games.clear()
