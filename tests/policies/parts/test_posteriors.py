@@ -7,7 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from rotting.common.arrays import Floats, Ints
 from rotting.live.bandit import Bandit
+from rotting.live.learner import Learner
 from rotting.policies.parts.divergences import BERNOULLI, GAUSSIAN
 from rotting.policies.parts.posteriors import probabilities_of_largest
 from rotting.policy import Policy
@@ -113,6 +115,22 @@ def test_propensities_match_the_frequencies(policy: Policy) -> None:
         counts[choose(policy.params, state, 10, key, np.arange(3))] += 1
     assert np.abs(counts / draws - list(promised.values())).max() < tail_bound(draws, 1e-8)
     assert bandit.propensities(arms=[2]) == {2: pytest.approx(1.0)}
+
+
+@pytest.mark.parametrize("policy", THOMPSON, ids=repr)
+def test_only_who_wants_a_propensity_pays_for_it(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    bandit, asked = Bandit(policy, arms=["a", "b"]), []
+    probabilities = Learner.probabilities
+
+    def count(learner: Learner, t: int, arms: Ints) -> Floats | None:
+        asked.append(t)
+        return probabilities(learner, t, arms)
+
+    monkeypatch.setattr(Learner, "probabilities", count)
+    bandit.pull()
+    assert not asked
+    bandit.decide()
+    assert asked == [2]
 
 
 @pytest.mark.parametrize("policy", THOMPSON, ids=repr)

@@ -13,7 +13,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import option
-from rotting.policies.kernels.binding import KernelFunction, bind, bind_all, slot
+from rotting.policies.kernels.binding import KernelFunction, allocates_nothing, bind, bind_all, slot
 from rotting.policies.kernels.elementary import exp, expm1, log, log1p
 from rotting.policies.kernels.random_numbers import normal_quantile, reward_uniform, uniform
 from rotting.policies.parts.indices import first_new, pulled
@@ -143,10 +143,10 @@ _ORDER = 16
 _POINTS, _WEIGHTS, _AREAS = _rule(_ORDER)
 for _table in (_POINTS, _WEIGHTS, _AREAS):  # as in compiled code, where constants cannot be written to
     _table.setflags(write=False)
-_DEPTH = 36.0  # where the log of a density has fallen by this much, what lies beyond is below 1e-15
-_LENGTH = 2.0  # of a panel in standard deviations: 16 points integrate it to 1e-13
+_DEPTH = 28.0  # where the log of a density has fallen by this much, what lies beyond is below 1e-13
+_LENGTH = 2.0  # of a panel in standard deviations: 16 points integrate it to 1e-13, and all of its parts
+_LONG = 4.0  # of a panel whose parts do not count
 _CLEAR = 1e4  # the size a + b up to which the log-density of a Beta is accurate to 1e-11 as a sum of two large terms
-_ROUGH = 24  # points for the scale of a density
 _LEAST = 1e-300  # what is divided by
 
 
@@ -161,42 +161,34 @@ def _fall(kind: int, first: float, second: float, peak: float, y: float) -> floa
     return size * log1p(second / size * expm1(-d)) + second * d
 
 
-def _panel(kind: int, first: float, second: float, odds: tuple[float, float]) -> float:
-    """Return a length over which the density is easy to integrate, from the point whose `_log_odds` are given."""
-    if kind == GAUSSIAN:
-        return _LENGTH * second
-    size = first + second
-    log_bend = log(size) + odds[0] + odds[1]
-    bend = exp(log_bend)
-    short = _LENGTH / math.sqrt(1.0 + bend)
-    if bend >= 1.0:
-        return short
-    # In its tails, a log-density is a line, a long one for a small a or b: it bends about -log_bend further on.
-    slope = abs(first * exp(odds[1]) - second * exp(odds[0]))
-    return max(short, min(-0.5 * log_bend, 12.0 / max(slope, _LEAST)))
-
-
 def _left_end(kind: int, first: float, second: float) -> float:
     """Return where the log-density is _DEPTH below its peak, or a little further left."""
     if kind == GAUSSIAN:
         return first - second * math.sqrt(2.0 * _DEPTH)
-    # Newton's method on a convex function, from the left and from beyond: it never crosses the root.
-    size = first + second
-    peak = log(first / second)
-    d = (size * log(second / size) - _DEPTH) / first
-    for _ in range(100):
-        slope = first * expm1(d) * second / (size + first * expm1(d))
-        step = (_DEPTH - _fall(kind, first, second, peak, peak + d)) / slope
-        if not step > 1e-3 * abs(d):
-            break
-        d += step
-    return peak + d
+    # A step of Newton's method, which ends on the left of the root of a convex function, from two guesses close to it.
+    size, d = first + second, -math.sqrt(2.0 * _DEPTH * (1.0 / first + 1.0 / second))
+    d = max(d, (size * log(second / size) - _DEPTH) / first)
+    risen = first * expm1(d)
+    d += (_DEPTH - size * log1p(risen / size) + first * d) / (risen * second / (size + risen))
+    return log(first / second) + d
 
 
 def _right_end(kind: int, first: float, second: float) -> float:
     if kind == GAUSSIAN:
         return first + second * math.sqrt(2.0 * _DEPTH)
     return -_left_end(kind, second, first)
+
+
+def _rough_integral(kind: int, first: float, second: float) -> float:
+    """Return about the integral of a density whose peak is 1, to some percent: a Beta's is Stirling's formula, corrected.
+
+    The product of many integrals is then neither too small nor too large for a number.
+    """
+    if kind == GAUSSIAN:
+        return math.sqrt(2.0 * math.pi) * second
+    turn = 2.0 * math.pi
+    a, b = turn * first, turn * second
+    return turn * math.sqrt((1.0 / a + 1.0 / b) * (1.0 + 1.0 / a)) * math.sqrt((1.0 + 1.0 / b) / (1.0 + 1.0 / (a + b)))
 
 
 class _Densities(NamedTuple):
@@ -212,6 +204,7 @@ class _Densities(NamedTuple):
     below: Floats  # [K] integral before the panel
     density: Floats  # [K, _ORDER] at the points of the panel
     share: Floats  # [K, _ORDER] integral up to the points of the panel
+    chance: Floats  # [K, _ORDER] the probability, added up over the panels, for each of their points
 
 
 def _new_densities(kind: int, posteriors: Floats) -> tuple[_Densities, float]:
@@ -228,6 +221,7 @@ def _new_densities(kind: int, posteriors: Floats) -> tuple[_Densities, float]:
         below=np.zeros(n),
         density=np.zeros((n, _ORDER)),
         share=np.zeros((n, _ORDER)),
+        chance=np.zeros((n, _ORDER)),
     )
     last = 0
     for k in range(n):
@@ -248,11 +242,7 @@ def _new_densities(kind: int, posteriors: Floats) -> tuple[_Densities, float]:
             d.height[k] = a * log(a / (a + b)) + b * log(b / (a + b))
         d.right[k] = _right_end(kind, a, b)
         if d.right[k] > start:
-            # Roughly, so that the product of many integrals is neither too small nor too large for a number.
-            length, total = (d.right[k] - d.left[k]) / _ROUGH, 0.0
-            for m in range(_ROUGH):
-                total += length * exp(-_fall(kind, a, b, d.peak[k], d.left[k] + (m + 0.5) * length))
-            d.scale[k] = 1.0 / total
+            d.scale[k] = 1.0 / _rough_integral(kind, a, b)
     return d, start
 
 
@@ -264,18 +254,38 @@ def _log_odds(kind: int, y: float) -> tuple[float, float]:
     return min(0.0, y) - tail, min(0.0, -y) - tail
 
 
-def _panel_end(kind: int, d: _Densities, y: float, end: float) -> float:
+def _panel(most: float, first: float, second: float, log_odds: tuple[float, float], x: float, rest: float) -> float:
+    """Return a length over which the density of a Beta is easy to integrate, from the point x = 1 - rest."""
+    size = first + second
+    bend = size * x * rest
+    short = most / math.sqrt(1.0 + bend)
+    if bend >= 1.0:
+        return short
+    # In its tails, a log-density is a line, a long one for a small a or b: it bends about -log_bend further on.
+    log_bend = log(size) + log_odds[0] + log_odds[1]
+    return max(short, min(-0.5 * log_bend, 12.0 / max(abs(first * rest - second * x), _LEAST)))
+
+
+@allocates_nothing
+def _panel_end(kind: int, d: _Densities, y: float, end: float, most: float) -> float:
     """Return the end of a panel from y on over which every density is easy to integrate."""
-    stop, odds = end, _log_odds(kind, y)
+    stop, here = end, _log_odds(kind, y)
+    x, rest = exp(here[0]), exp(here[1])
     for k in range(d.scale.size):
         if d.scale[k] > 0.0 and y < d.right[k] and d.left[k] < stop:
-            begin = max(y, d.left[k])
-            odds_there = odds if begin == y else _log_odds(kind, begin)
-            stop = min(stop, begin + _panel(kind, d.first[k], d.second[k], odds_there))
+            if kind == GAUSSIAN:
+                length = most * d.second[k]
+            elif d.left[k] <= y:
+                length = _panel(most, d.first[k], d.second[k], here, x, rest)
+            else:
+                there = _log_odds(kind, d.left[k])
+                length = _panel(most, d.first[k], d.second[k], there, exp(there[0]), exp(there[1]))
+            stop = min(stop, max(y, d.left[k]) + length)
     return stop
 
 
-def _advance(kind: int, d: _Densities, k: int, points: Floats, length: float) -> None:
+@allocates_nothing
+def _advance(kind: int, d: _Densities, k: int, points: Floats, length: float, adds: bool) -> None:
     """Write arm k's density and integral at the points of a panel, and the integral up to its end.
 
     Args:
@@ -284,35 +294,49 @@ def _advance(kind: int, d: _Densities, k: int, points: Floats, length: float) ->
         k: the arm.
         points: [3, _ORDER] the points y, and their `_log_odds`.
         length: of the panel.
+        adds: whether the panel adds to the probabilities; else the integral up to its end suffices.
     """
     if d.scale[k] == 0.0 or points[0, 0] >= d.right[k]:
         for m in range(_ORDER):
             d.density[k, m], d.share[k, m] = 0.0, 1.0 if d.scale[k] == 0.0 else d.below[k]
         return
-    clear = d.height[k] == d.height[k]  # not NaN
+    if points[0, _ORDER - 1] <= d.left[k]:
+        return  # density and share are still 0
+    a, b, height, scale, before = d.first[k], d.second[k], d.height[k], d.scale[k], d.below[k]
+    density, share = d.density[k], d.share[k]
+    size = density.size  # not the constant: the compiler would unroll loops that a processor can do several steps of at once
+    if not math.isnan(height):
+        for m in range(size):
+            density[m] = a * points[1, m] + b * points[2, m] - height
+    else:
+        for m in range(size):
+            density[m] = -_fall(kind, a, b, d.peak[k], points[0, m])
+    for m in range(size):
+        density[m] = scale * exp(density[m])
+    for m in range(size):
+        share[m] = before
+    total = 0.0
     for m in range(_ORDER):
-        if clear:
-            rise = d.first[k] * points[1, m] + d.second[k] * points[2, m] - d.height[k]
-        else:
-            rise = -_fall(kind, d.first[k], d.second[k], d.peak[k], points[0, m])
-        d.density[k, m] = d.scale[k] * exp(rise)
-    d.share[k, :] = d.below[k]
-    for m in range(_ORDER):
-        mass = length * d.density[k, m]
-        d.below[k] += _WEIGHTS[m] * mass
-        for n in range(_ORDER):
-            d.share[k, n] += _AREAS[m, n] * mass
+        total += _WEIGHTS[m] * density[m]
+    d.below[k] = before + length * total
+    if adds:
+        for m in range(_ORDER):
+            mass = length * density[m]
+            for n in range(size):
+                share[n] += _AREAS[m, n] * mass
 
 
-def _add_panel(d: _Densities, length: float, out: Floats) -> None:
-    """Add to `out` the probability that each arm's value is the largest and lies in the panel."""
+@allocates_nothing
+def _add_panel(d: _Densities, product: Floats, length: float) -> None:
+    """Add the probability that each arm's value is the largest and lies in the panel."""
     for m in range(_ORDER):
-        product = 1.0
-        for k in range(out.size):
-            product *= max(0.0, d.share[k, m])
-        if product > 0.0:
-            for k in range(out.size):
-                out[k] += length * _WEIGHTS[m] * d.density[k, m] * (product / d.share[k, m])
+        product[m] = length * _WEIGHTS[m]
+    for k in range(d.scale.size):
+        for m in range(product.size):
+            product[m] *= max(0.0, d.share[k, m])
+    for k in range(d.scale.size):
+        for m in range(product.size):
+            d.chance[k, m] += d.density[k, m] * (product[m] / max(d.share[k, m], _LEAST))
 
 
 def probabilities_of_largest(kind: int, posteriors: Floats, out: Floats) -> None:
@@ -321,14 +345,14 @@ def probabilities_of_largest(kind: int, posteriors: Floats, out: Floats) -> None
     Deterministic; the error is below 1e-9. Allocates, unlike `choose` and `update`.
     """
     d, start = _new_densities(kind, posteriors)
-    points = np.zeros((3, _ORDER))
+    points, product = np.zeros((3, _ORDER)), np.zeros(_ORDER)
     y, end = start, start
     for k in range(out.size):
-        out[k] = 0.0
         if d.right[k] > start:
             y, end = min(y, d.left[k]), max(end, d.right[k])
     while y < end:
-        stop = _panel_end(kind, d, y, end)
+        adds = y >= start
+        stop = _panel_end(kind, d, y, end, _LENGTH) if adds else _panel_end(kind, d, y, start, _LONG)
         length = stop - y
         if not length > 0.0:  # too short to go on from y, or NaN
             break
@@ -336,12 +360,13 @@ def probabilities_of_largest(kind: int, posteriors: Floats, out: Floats) -> None
             points[0, m] = y + length * _POINTS[m]
             points[1, m], points[2, m] = _log_odds(kind, points[0, m])
         for k in range(out.size):
-            _advance(kind, d, k, points, length)
-        if stop > start:
-            _add_panel(d, length, out)
+            _advance(kind, d, k, points, length, adds)
+        if adds:
+            _add_panel(d, product, length)
         y = stop
     total = 0.0
     for k in range(out.size):
+        out[k] = d.chance[k].sum()
         total += out[k]
     for k in range(out.size):
         out[k] /= total
