@@ -6,6 +6,10 @@ in the session, so a pooler in transaction mode may stand between.
 
 The row is locked by a statement of its own: a statement sees what was committed before it began, and one that both waited for
 the lock and read the events would miss those of the transaction that it waited for.
+
+An advisory lock comes before that of the row, for fairness alone: PostgreSQL grants it in the order in which it was asked for,
+while the lock of a row goes to whoever asks when it is free. A process in a tight loop kept others waiting for ten seconds. The
+row is locked as well, since a commit that has locked a row waits for a synchronous standby even if it has written nothing.
 """
 
 import random
@@ -89,8 +93,8 @@ class PostgresDatabase:
 
     def __init__(self, url: str, durability: Durability = "disk", *, create: bool = True, readonly: bool = False) -> None:
         option("disk", "os").check("durability", durability)
-        self._conninfo, self._name, self.place = parse_url(url, readonly)
-        self._schema = sql.Identifier(self._name)
+        self._conninfo, self.schema, self.place = parse_url(url, readonly)
+        self._identifier = sql.Identifier(self.schema)
         self._readonly, self._closed = readonly, False
         begin = ["BEGIN ISOLATION LEVEL READ COMMITTED"]  # whatever the default of the role is
         begin.append(f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_MS}")
@@ -112,16 +116,16 @@ class PostgresDatabase:
     def _prepare(self, connection: "psycopg.Connection[Any]", create: bool) -> None:
         """Check the format of the tables, or make them."""
         exists = "SELECT count(*) FROM information_schema.tables WHERE table_schema = %s AND table_name = 'rotting_format'"
-        (there,) = connection.execute(exists, (self._name,)).fetchone() or (0,)
+        (there,) = connection.execute(exists, (self.schema,)).fetchone() or (0,)
         if not there:
             if not create:
                 raise NotAStoreError("has no tables of rotting: run `rotting migrate`", self.place)
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(hashtext('rotting tables'))")
                 known = "SELECT FROM information_schema.schemata WHERE schema_name = %s"
-                if connection.execute(known, (self._name,)).fetchone() is None:
-                    connection.execute(sql.SQL("CREATE SCHEMA {}").format(self._schema))
-                connection.execute(sql.SQL(_TABLES).format(schema=self._schema))
+                if connection.execute(known, (self.schema,)).fetchone() is None:
+                    connection.execute(sql.SQL("CREATE SCHEMA {}").format(self._identifier))
+                connection.execute(sql.SQL(_TABLES).format(schema=self._identifier))
                 insert = "INSERT INTO {schema}.rotting_format (format, made_by) VALUES (%s, %s) ON CONFLICT DO NOTHING"
                 connection.execute(self.statement(insert), (FORMAT, __version__))
         (version,) = connection.execute(self.statement("SELECT format FROM {schema}.rotting_format")).fetchone() or (0,)
@@ -138,7 +142,7 @@ class PostgresDatabase:
         """Return a statement with the name of the schema filled in."""
         found = self._statements.get(text)
         if found is None:
-            found = self._statements[text] = sql.SQL(text).format(schema=self._schema)
+            found = self._statements[text] = sql.SQL(text).format(schema=self._identifier)
         return found
 
     # --- Connections --------------------------------------------------------------------------------------------------------
@@ -361,8 +365,10 @@ class PostgresTransaction:
 
     def record(self, name: str) -> BanditRecord | None:
         """Lock a bandit, and return its record."""
-        ((version,),), rows = self._ask(
-            ("SELECT format FROM {schema}.rotting_format", ()), (f"{_RECORD} WHERE name = %s FOR UPDATE", (name,))
+        ((version,),), _, rows = self._ask(
+            ("SELECT format FROM {schema}.rotting_format", ()),
+            ("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{self._database.schema} {name}",)),
+            (f"{_RECORD} WHERE name = %s FOR UPDATE", (name,)),
         )
         self._database.check_format(version)
         return next((BanditRecord(*row) for row in rows), None)
