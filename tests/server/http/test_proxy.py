@@ -2,12 +2,9 @@
 
 import asyncio
 import json
-import shutil
 import socket
-import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,37 +14,17 @@ from starlette.routing import Mount
 from rotting.server.http.application import create_application
 from rotting.server.http.tokens import new_token
 from tests.helpers.blocks import blocks
-from tests.helpers.missing_tools import skip_or_fail
+from tests.helpers.nginx import nginx
 from tests.helpers.ports import free_port
 from tests.helpers.services import SONGS, Client, running
 
 BANDIT = "/v1/bandits/songs"
 
 
-@contextmanager
-def nginx(folder: Path, behind: int) -> Iterator[int]:
-    """Run nginx as the guide says, in front of a port; yield the port that it listens on."""
-    program = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
-    if program is None:
-        skip_or_fail("nginx is not installed")
+def configured(port: int, behind: int) -> str:
+    """Return the configuration of the guide, for a port of nginx and one of the service."""
     (text,) = [each.text for each in blocks("docs/guides/serving.md") if each.language == "nginx"]
-    port = free_port()
-    config = folder / "nginx.conf"
-    config.write_text(text.replace("127.0.0.1:8080", f"127.0.0.1:{port}").replace("127.0.0.1:8000", f"127.0.0.1:{behind}"))
-    command = [program, "-p", str(folder), "-c", str(config), "-e", str(folder / "error.log"), "-g", "daemon off;"]
-    with subprocess.Popen(command) as server:
-        try:
-            deadline = time.monotonic() + 30.0
-            while True:
-                try:
-                    socket.create_connection(("127.0.0.1", port)).close()
-                    break
-                except ConnectionRefusedError:
-                    assert time.monotonic() < deadline, (folder / "error.log").read_text()
-                    time.sleep(0.02)
-            yield port
-        finally:
-            server.terminate()
+    return text.replace("127.0.0.1:8080", f"127.0.0.1:{port}").replace("127.0.0.1:8000", f"127.0.0.1:{behind}")
 
 
 def test_the_service_works_behind_nginx_as_the_guide_configures_it(tmp_path: Path) -> None:
@@ -55,7 +32,7 @@ def test_the_service_works_behind_nginx_as_the_guide_configures_it(tmp_path: Pat
     token = new_token(tokens, "me", ["admin", "decide", "reward", "read"])
     with (
         running(tmp_path / "songs.rot", token_file=str(tokens), access_log=str(log)) as service,
-        nginx(tmp_path, service.port) as port,
+        nginx(tmp_path, configured(port := free_port(), service.port), port),
     ):
         client = Client(port, token)
         assert client("PUT", BANDIT, SONGS).status == 201
@@ -81,7 +58,7 @@ def test_the_service_works_behind_nginx_as_the_guide_configures_it(tmp_path: Pat
 
 
 def test_one_client_cannot_take_all_connections_of_nginx(tmp_path: Path) -> None:
-    with running(tmp_path / "songs.rot") as service, nginx(tmp_path, service.port) as port:
+    with running(tmp_path / "songs.rot") as service, nginx(tmp_path, configured(port := free_port(), service.port), port):
         unfinished = b"POST /v1/bandits/a/rewards HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n["
         slow: list[socket.socket] = []
         try:

@@ -166,8 +166,6 @@ async def _respond(service: Service, route: Route, request: Request, holder: Hol
     query = _decode_query(route, request)
     body = await _decode_body(service, route, request)
     asked = Asked(service, request, holder, parameters.get("name", ""), parameters.get("arm", ""), query, body)
-    if route.writes and service.stopping.is_set():
-        raise ProblemError("stopping", "the service is shutting down", retry_after="1")
     handler: Handler = getattr(handlers, route.operation)
     return await handler(asked)
 

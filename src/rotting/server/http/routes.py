@@ -162,7 +162,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/livez", "live", "Return whether the process is alive", None, response=m.HealthResponse),
     Route(
         "GET", "/readyz", "ready", "Return whether decisions can be stored", None, response=m.HealthResponse,
-        problems=("store-full", "store-failed"),
+        problems=("stopping", "store-full", "store-failed"),
     ),
     Route("GET", "/metrics", "show_metrics", "Return metrics for Prometheus", "read", response="text/plain"),
     Route("GET", "/openapi.json", "show_openapi", "Return the OpenAPI document", None, response=dict),
@@ -179,7 +179,7 @@ ALL = (*ROUTES, *PAGES)
 
 def problems_of(route: Route) -> list[str]:
     """Return the kinds of problems that a route may respond with."""
-    kinds = ["bad-request", "invalid-value", "too-many-requests", "forbidden", "overloaded", "stopping", "timed-out"]
+    kinds = ["bad-request", "invalid-value", "too-many-requests", "forbidden", "overloaded", "timed-out"]
     kinds += route.problems
     kinds += ["unauthorized"] if route.scope is not None else []
     kinds += ["malformed-json", "too-large", "unsupported-media-type"] if route.body is not None else []
