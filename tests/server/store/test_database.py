@@ -1,11 +1,12 @@
 """What both databases do: records, events, keys, snapshots, and transactions."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from rotting.errors import NotAStoreError, PathMissingError, StoreFormatError, StoreReadOnlyError
-from rotting.server.store.database import MAX_BYTES, Database, open_database
+from rotting.server.store.database import FORMAT, MAX_BYTES, Database, open_database
 from rotting.server.store.events import BanditRecord, StoredEvent, StoredKey, StoredSnapshot, chained, new_record
 
 
@@ -213,12 +214,51 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("version", "age"), [(2, "an older"), (99, "a newer")])
-def test_another_format_is_refused(tmp_path: Path, version: int, age: str) -> None:
-    import apsw
+def test_another_format_is_refused(place: str, version: int, age: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = open_database(place)
+    with monkeypatch.context() as another_version:
+        set_formats(another_version, 0, 100, version)
+        made.migrate()
+    for attempt in (lambda: open_database(place), lambda: add(made)):
+        with pytest.raises(StoreFormatError, match=f"{version}, of {age} version"):
+            attempt()
+    made.close()
 
-    open_database(tmp_path / "songs.rot").close()
-    connection = apsw.Connection(str(tmp_path / "songs.rot"))
-    connection.pragma("user_version", version)
-    connection.close()
-    with pytest.raises(StoreFormatError, match=f"{version}, of {age} version"):
-        open_database(tmp_path / "songs.rot")
+
+def test_a_newer_version_uses_a_store_as_it_is_until_it_is_migrated(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    older = open_database(place)
+    with monkeypatch.context() as newer_version:
+        set_formats(newer_version, FORMAT, FORMAT + 1, FORMAT + 1)
+        newer = open_database(place)
+        add(newer, "a")
+    add(older, "b")
+    with monkeypatch.context() as newer_version:
+        set_formats(newer_version, FORMAT, FORMAT + 1, FORMAT + 1)
+        newer.migrate()
+        add(newer, "c")
+        assert newer.count() == 3
+    with pytest.raises(StoreFormatError, match="a newer version"):
+        add(older, "d")
+    newer.close()
+    older.close()
+
+
+def set_formats(patch: pytest.MonkeyPatch, oldest: int, newest: int, written: int) -> None:
+    """Let the library be a version that uses some formats, and migrates to one of them."""
+    patch.setattr("rotting.server.store.sqlite.FORMAT", written)
+    patch.setattr("rotting.server.store.postgres.FORMAT", written)
+    patch.setattr("rotting.server.store.database.FORMAT", newest)
+    patch.setattr("rotting.server.store.database.OLDEST_FORMAT", oldest)
+
+
+def test_two_sweeps_at_once_do_not_wait_for_each_other(database: Database, place: str) -> None:
+    record = add(database)
+    with database.transaction() as transaction:
+        assert transaction.record("songs") is not None
+        transaction.append(record, (), [StoredKey(f"k{time:03}", b"", time, b"") for time in range(100)])
+    other = open_database(place)
+    with ThreadPoolExecutor(2) as threads:
+        swept = sum(threads.map(lambda each: sum(iter(lambda: each.sweep(100, 7), 0)), (database, other)))
+    assert swept == 100
+    assert database.keys(record) == []
+    other.close()

@@ -140,16 +140,28 @@ def test_windows_close_after_a_restart_and_a_replay_agrees(place: str) -> None:
     database.close()
 
 
-def test_windows_close_without_calls(place: str) -> None:
-    clock = HandClock(0.0)
-    turns = Turns(open_database(place), clock=clock)
-    bandit = open_in(turns, "songs", make("raw-ucb"), ["a", "b"], reward_window="1h", missing=0.0)
-    bandit.decide()
-    clock.now += 7_200.0
-    turns.settle_windows()
-    turns.change("songs", lambda folded: None)  # after the turn of nobody's call
+def test_any_server_closes_the_windows_of_a_bandit_that_nobody_calls(place: str) -> None:
+    clock = HandClock(1e9)
+    first, second = (Turns(open_database(place), clock=clock) for _ in range(2))
+    bandit = open_in(first, "songs", make("raw-ucb"), ["a", "b"], reward_window="1h", missing=0.0)
+    made = [bandit.decide() for _ in range(3)]
+    bandit.reward(made[0], 1.0)
+    asked = []
+    for hours in (0.9, 0.2, 5.0):
+        clock.now += 3_600.0 * hours
+        asked.append(second.database.due(round(clock.now * 1e6)))
+        second.settle_windows()
+        second.change("songs", lambda folded: None)  # after the turn of nobody's call
+    assert asked == [[], ["songs"], []]
+    record = second.database.find("songs")
+    assert record is not None
+    assert decode(second.database.events(record, 1)[-1].payload)["event"] == "settled"
     assert bandit.pending == 0
+    bandit.decide()
+    clock.now += 3_601.0
+    assert second.database.due(round(clock.now * 1e6)) == ["songs"]
     bandit.close()
+    second.close()
 
 
 def test_warnings_reach_the_caller(place: str) -> None:

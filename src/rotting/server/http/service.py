@@ -105,7 +105,7 @@ class Service:
                     self.tokens.reload_if_changed()
                 if self.access_log is not None:
                     self.access_log.flush()
-                self.turns.settle_windows()
+                await run_in_threadpool(self.turns.settle_windows)
                 if time.monotonic() > self._next_upkeep and (self._upkeep is None or not self._upkeep.is_alive()):
                     self._next_upkeep = time.monotonic() + _UPKEEP
                     self._upkeep = threading.Thread(target=self._remove_old, name="rotting-upkeep", daemon=True)

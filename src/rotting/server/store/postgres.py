@@ -29,13 +29,24 @@ from rotting.errors import (
     StoreBusyError,
     StoreError,
     StoreFailedError,
-    StoreFormatError,
     StoreFullError,
     StoreReadOnlyError,
 )
-from rotting.live.bandit_state import REVISION
-from rotting.server.store.database import FORMAT, MAX_BYTES, MAX_EVENTS, Durability, Reading
-from rotting.server.store.events import BanditRecord, StoredEvent, StoredKey, StoredSnapshot
+from rotting.server.store.database import (
+    EVENTS,
+    FORMAT,
+    KEY,
+    MAX_EVENTS,
+    RECORD,
+    TABLES,
+    Database,
+    Durability,
+    Reading,
+    Transaction,
+    to_events,
+    to_record,
+)
+from rotting.server.store.events import BanditRecord, StoredEvent, StoredKey
 
 try:
     import psycopg
@@ -44,40 +55,37 @@ except ImportError as error:
     raise MissingExtraError("a PostgreSQL store needs psycopg: pip install 'rotting[postgres]'") from error
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS {schema}.rotting_format (
+CREATE TABLE IF NOT EXISTS {format} (
   one boolean PRIMARY KEY DEFAULT true CHECK (one), format integer NOT NULL, made_by text NOT NULL
 );
-CREATE TABLE IF NOT EXISTS {schema}.rotting_bandits (
-  "row" bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text NOT NULL, name text COLLATE "C" NOT NULL UNIQUE,
+CREATE TABLE IF NOT EXISTS {bandits} (
+  "row" integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text NOT NULL, name text COLLATE "C" NOT NULL UNIQUE,
   description bytea NOT NULL, archived boolean NOT NULL, keep double precision, base bigint NOT NULL, base_digest bytea NOT NULL
 );
-CREATE TABLE IF NOT EXISTS {schema}.rotting_events (
-  bandit bigint NOT NULL, number bigint NOT NULL, time bigint NOT NULL, caller text NOT NULL, payload bytea NOT NULL,
-  digest bytea NOT NULL, PRIMARY KEY (bandit, number)
+CREATE TABLE IF NOT EXISTS {events} (
+  number bigint NOT NULL, time bigint NOT NULL, bandit integer NOT NULL, caller text NOT NULL, payload bytea NOT NULL,
+  digest bytea NOT NULL, PRIMARY KEY (bandit, number) WITH (fillfactor = 100)
 );
-CREATE TABLE IF NOT EXISTS {schema}.rotting_keys (
-  bandit bigint NOT NULL, key text COLLATE "C" NOT NULL, request bytea NOT NULL, time bigint NOT NULL, answer bytea NOT NULL,
+CREATE TABLE IF NOT EXISTS {keys} (
+  bandit integer NOT NULL, key text COLLATE "C" NOT NULL, request bytea NOT NULL, time bigint NOT NULL, answer bytea NOT NULL,
   PRIMARY KEY (bandit, key)
 );
-CREATE INDEX IF NOT EXISTS rotting_keys_by_time ON {schema}.rotting_keys (time);
-CREATE TABLE IF NOT EXISTS {schema}.rotting_snapshots (
-  bandit bigint NOT NULL, number bigint NOT NULL, digest bytea NOT NULL, revision integer NOT NULL, state bytea NOT NULL,
+CREATE INDEX IF NOT EXISTS rotting_keys_by_time ON {keys} (time);
+CREATE TABLE IF NOT EXISTS {snapshots} (
+  bandit integer NOT NULL, number bigint NOT NULL, digest bytea NOT NULL, revision integer NOT NULL, state bytea NOT NULL,
   PRIMARY KEY (bandit, number)
 );
-CREATE TABLE IF NOT EXISTS {schema}.rotting_deleted ("row" bigint PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS {deleted} ("row" integer PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS {due} (bandit integer PRIMARY KEY, time bigint NOT NULL);
 """
-_RECORD = 'SELECT "row", id, name, description, archived, keep, base, base_digest FROM {schema}.rotting_bandits'
-_EVENT = "SELECT number, time, caller, payload, digest FROM {schema}.rotting_events WHERE bandit = %s"
-_KEY = "SELECT key, request, time, answer FROM {schema}.rotting_keys WHERE bandit = %s"
-_REST = 'DELETE FROM {schema}.rotting_TABLE WHERE bandit IN (SELECT "row" FROM {schema}.rotting_deleted)'
 _NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _IDLE_MS = 5_000  # for which a transaction may compute before the server ends it
 _LOCK_MS = 10_000  # for which a transaction waits for others
 _MAX_CONNECTIONS = 16
-_LOST = (psycopg.OperationalError, psycopg.InterfaceError)
+_LOST = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
 
 
-class PostgresDatabase:
+class PostgresDatabase(Database):
     """The tables of a PostgreSQL database; see `Database`.
 
     Args:
@@ -94,7 +102,6 @@ class PostgresDatabase:
     def __init__(self, url: str, durability: Durability = "disk", *, create: bool = True, readonly: bool = False) -> None:
         option("disk", "os").check("durability", durability)
         self._conninfo, self.schema, self.place = parse_url(url, readonly)
-        self._identifier = sql.Identifier(self.schema)
         self._readonly, self._closed = readonly, False
         begin = ["BEGIN ISOLATION LEVEL READ COMMITTED"]  # whatever the default of the role is
         begin.append(f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_MS}")
@@ -102,6 +109,8 @@ class PostgresDatabase:
         if durability == "os":
             begin.append("SET LOCAL synchronous_commit = off")
         self._begin = tuple(begin)
+        tables = {name: sql.Identifier(self.schema, f"rotting_{name}") for name in ("format", *TABLES)}
+        self._parts = {**tables, "unlocked": sql.SQL("FOR UPDATE OF each SKIP LOCKED")}
         self._statements: dict[str, sql.Composed] = {}
         self._forget_connections()
         with self._connection() as connection:
@@ -124,25 +133,18 @@ class PostgresDatabase:
                 connection.execute("SELECT pg_advisory_xact_lock(hashtext('rotting tables'))")
                 known = "SELECT FROM information_schema.schemata WHERE schema_name = %s"
                 if connection.execute(known, (self.schema,)).fetchone() is None:
-                    connection.execute(sql.SQL("CREATE SCHEMA {}").format(self._identifier))
-                connection.execute(sql.SQL(_TABLES).format(schema=self._identifier))
-                insert = "INSERT INTO {schema}.rotting_format (format, made_by) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+                    connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
+                connection.execute(self.statement(_TABLES))
+                insert = "INSERT INTO {format} (format, made_by) VALUES (%s, %s) ON CONFLICT DO NOTHING"
                 connection.execute(self.statement(insert), (FORMAT, __version__))
-        (version,) = connection.execute(self.statement("SELECT format FROM {schema}.rotting_format")).fetchone() or (0,)
+        (version,) = connection.execute(self.statement("SELECT format FROM {format}")).fetchone() or (0,)
         self.check_format(version)
 
-    def check_format(self, version: int) -> None:
-        """Refuse tables of another format."""
-        if version != FORMAT:
-            age = "a newer" if version > FORMAT else "an older"
-            reason = f"has tables of format {version}, of {age} version; rotting {__version__} reads format {FORMAT}"
-            raise StoreFormatError(reason, self.place)
-
     def statement(self, text: str) -> sql.Composed:
-        """Return a statement with the name of the schema filled in."""
+        """Return a statement of `database` for PostgreSQL."""
         found = self._statements.get(text)
         if found is None:
-            found = self._statements[text] = sql.SQL(text).format(schema=self._identifier)
+            found = self._statements[text] = sql.SQL(text).format(**self._parts)
         return found
 
     # --- Connections --------------------------------------------------------------------------------------------------------
@@ -227,7 +229,7 @@ class PostgresDatabase:
 
     # --- Reading ------------------------------------------------------------------------------------------------------------
 
-    def _rows(self, statement: str, *values: object) -> list[Any]:
+    def rows(self, statement: str, *values: object) -> list[Any]:
         """Return the rows of a statement; after a lost connection it is sent once more, since it only reads."""
         try:
             with self._connection() as connection:
@@ -237,89 +239,34 @@ class PostgresDatabase:
             with self._connection() as connection:
                 return connection.execute(self.statement(statement), values).fetchall()
 
-    def records(self, after: str = "", limit: int = 1_000) -> list[BanditRecord]:
-        """Return the bandits whose names come after a name, in their order."""
-        return [BanditRecord(*row) for row in self._rows(f"{_RECORD} WHERE name > %s ORDER BY name LIMIT %s", after, limit)]
-
-    def find(self, name: str) -> BanditRecord | None:
-        """Return a bandit, or None."""
-        return next((BanditRecord(*row) for row in self._rows(f"{_RECORD} WHERE name = %s", name)), None)
-
-    def count(self) -> int:
-        """Return the number of bandits."""
-        ((number,),) = self._rows("SELECT count(*) FROM {schema}.rotting_bandits")
-        return int(number)
-
-    def events(self, record: BanditRecord, first: int, limit: int = MAX_EVENTS) -> list[StoredEvent]:
-        """Return events from number `first` on."""
-        rows = self._rows(f"{_EVENT} AND number >= %s ORDER BY number LIMIT %s", record.row, first, limit)
-        return _cut(rows)
-
-    def last(self, record: BanditRecord) -> StoredEvent | None:
-        """Return the last event of a bandit."""
-        rows = self._rows(f"{_EVENT} ORDER BY number DESC LIMIT 1", record.row)
-        return next((StoredEvent(*row) for row in rows), None)
-
-    def keys(self, record: BanditRecord, after: str = "", limit: int = MAX_EVENTS) -> list[StoredKey]:
-        """Return idempotency keys of a bandit, in their order, after a key."""
-        rows = self._rows(f"{_KEY} AND key > %s ORDER BY key LIMIT %s", record.row, after, limit)
-        return [StoredKey(*row) for row in rows]
-
-    def snapshots(self, record: BanditRecord) -> list[StoredSnapshot]:
-        """Return the snapshots that can be used, the newest first."""
-        statement = (
-            "SELECT number, digest, state FROM {schema}.rotting_snapshots "
-            "WHERE bandit = %s AND (revision = %s OR number = %s) ORDER BY number DESC"
-        )
-        return [StoredSnapshot(*row) for row in self._rows(statement, record.row, REVISION, record.base)]
+    def now(self) -> int:
+        """Return the time of the server, in microseconds since 1970."""
+        ((now,),) = self.rows(_NOW)
+        return int(now)
 
     # --- Upkeep -------------------------------------------------------------------------------------------------------------
 
-    def save_snapshot(self, record: BanditRecord, snapshot: StoredSnapshot) -> None:
-        """Save a state, if the log still has the event that it belongs to."""
+    def migrate(self) -> None:
+        """Raise the format to that of this version."""
         with self.transaction() as transaction:
-            transaction.save_snapshot(record, snapshot)
-
-    def sweep(self, before: int, limit: int) -> int:
-        """Delete at most `limit` rows that are not needed any more."""
-        expired = (
-            "DELETE FROM {schema}.rotting_keys WHERE (bandit, key) IN "
-            "(SELECT bandit, key FROM {schema}.rotting_keys WHERE time < %s ORDER BY time LIMIT %s)"
-        )
-        replaced = (
-            'WITH ends AS (SELECT "row", base AS last FROM {schema}.rotting_bandits WHERE base > 0 '
-            'UNION ALL SELECT "row", 9223372036854775807 FROM {schema}.rotting_deleted) '
-            "DELETE FROM {schema}.rotting_events WHERE (bandit, number) IN "
-            '(SELECT bandit, number FROM ends JOIN {schema}.rotting_events ON bandit = "row" AND number <= last LIMIT %s)'
-        )
-        with self._connection() as connection:
-            deleted = connection.execute(self.statement(expired), (before, limit)).rowcount
-            deleted += connection.execute(self.statement(replaced), (limit,)).rowcount
-            if not deleted:
-                for table in ("keys", "snapshots"):
-                    rest = _REST.replace("TABLE", table)
-                    connection.execute(self.statement(rest))
-        return deleted
+            transaction.write("UPDATE {format} SET format = %s, made_by = %s", FORMAT, __version__)
 
     def size(self) -> int:
         """Return the bytes of all tables and their indexes."""
-        tables = ("bandits", "events", "keys", "snapshots")
-        sizes = " + ".join(f"pg_total_relation_size('{{schema}}.rotting_{table}')" for table in tables)
-        ((size,),) = self._rows(f"SELECT {sizes}")
+        statement = (
+            "SELECT sum(pg_total_relation_size(oid)) FROM pg_class "
+            "WHERE relnamespace = to_regnamespace(%s) AND left(relname, 8) = 'rotting_' AND relkind = 'r'"
+        )
+        ((size,),) = self.rows(statement, f'"{self.schema}"')
         return int(size)
 
     def check(self) -> list[str]:
         """Return nothing: PostgreSQL has tools of its own (`pg_amcheck`, data checksums)."""
         return []
 
-    def now(self) -> int:
-        """Return the time of the server, in microseconds since 1970."""
-        ((now,),) = self._rows(_NOW)
-        return int(now)
-
     def check_ready(self) -> None:
         """Raise a `StoreError` if the server does not answer."""
-        self._rows(_NOW)
+        self.now()
 
     def before_fork(self) -> None:
         """Do nothing: a child leaves the connections of its parent alone."""
@@ -344,7 +291,7 @@ class PostgresDatabase:
             connection.close()
 
 
-class PostgresTransaction:
+class PostgresTransaction(Transaction):
     """A transaction; see `Transaction`. Its statements are sent when their results are needed."""
 
     def __init__(self, database: PostgresDatabase, connection: "psycopg.Connection[Any]", begin: tuple[str, ...]) -> None:
@@ -355,98 +302,60 @@ class PostgresTransaction:
     def _ask(self, *statements: tuple[str, tuple[object, ...]]) -> list[list[Any]]:
         """Send statements in one message, and return the rows of each."""
         connection, database = self._connection, self._database
+        is_first, self._begun, formats = not self._begun, True, None
         with connection.pipeline():
-            if not self._begun:
-                self._begun = True
+            if is_first:
                 for each in self._begin:
                     connection.execute(each)
+                formats = connection.execute(database.statement("SELECT format FROM {format}"))
             cursors = [connection.execute(database.statement(text), values) for text, values in statements]
+        if formats is not None:
+            database.check_format(*formats.fetchone() or (0,))
         return [cursor.fetchall() for cursor in cursors]
 
     def record(self, name: str) -> BanditRecord | None:
         """Lock a bandit, and return its record."""
-        ((version,),), _, rows = self._ask(
-            ("SELECT format FROM {schema}.rotting_format", ()),
+        _, rows = self._ask(
             ("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"{self._database.schema} {name}",)),
-            (f"{_RECORD} WHERE name = %s FOR UPDATE", (name,)),
+            (f"{RECORD} WHERE name = %s FOR UPDATE", (name,)),
         )
-        self._database.check_format(version)
-        return next((BanditRecord(*row) for row in rows), None)
+        return next((to_record(row) for row in rows), None)
 
     def read(self, record: BanditRecord, first: int, keys: Collection[str]) -> Reading:
         """Return the events from number `first` on, the keys that are known, and the time."""
         events, known, ((now,),) = self._ask(
-            (f"{_EVENT} AND number >= %s ORDER BY number LIMIT %s", (record.row, first, MAX_EVENTS + 1)),
-            (f"{_KEY} AND key = ANY(%s)", (record.row, list(keys))),
+            (EVENTS, (record.row, first, MAX_EVENTS + 1)),
+            (f"{KEY} AND key = ANY(%s)", (record.row, list(keys))),
             (_NOW, ()),
         )
-        return Reading(_cut(events), {row[0]: StoredKey(*row) for row in known}, now)
+        return Reading(to_events(events), {row[0]: StoredKey(*row) for row in known}, now)
 
     def append(self, record: BanditRecord, events: Iterable[StoredEvent], keys: Iterable[StoredKey]) -> None:
         """Append events, and store keys."""
         listed, stored = list(events), list(keys)
         if listed:
             insert = (
-                "INSERT INTO {schema}.rotting_events SELECT %s, * FROM "
+                "INSERT INTO {events} (bandit, number, time, caller, payload, digest) SELECT %s, * FROM "
                 "unnest(%s::bigint[], %s::bigint[], %s::text[], %s::bytea[], %s::bytea[])"
             )
-            self._write(insert, record.row, *map(list, zip(*listed, strict=True)))
+            self.write(insert, record.row, *map(list, zip(*listed, strict=True)))
         if stored:
             insert = (
-                "INSERT INTO {schema}.rotting_keys SELECT %s, * FROM "
+                "INSERT INTO {keys} SELECT %s, * FROM "
                 "unnest(%s::text[], %s::bytea[], %s::bigint[], %s::bytea[]) "
                 "ON CONFLICT (bandit, key) DO UPDATE "
                 "SET request = excluded.request, time = excluded.time, answer = excluded.answer"
             )
-            self._write(insert, record.row, *map(list, zip(*stored, strict=True)))
+            self.write(insert, record.row, *map(list, zip(*stored, strict=True)))
 
-    def _write(self, statement: str, *values: object) -> None:
+    def rows(self, statement: str, *values: object) -> list[Any]:
+        """Return the rows of a statement."""
+        (found,) = self._ask((statement, values))
+        return found
+
+    def write(self, statement: str, *values: object) -> None:
+        """Carry out a statement when the transaction is committed."""
         self._writes.append((self._database.statement(statement), values))
-
-    def create(self, record: BanditRecord) -> BanditRecord | None:
-        """Add and lock a bandit."""
-        insert = (
-            "INSERT INTO {schema}.rotting_bandits (id, name, description, archived, keep, base, base_digest) "
-            'VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (name) DO NOTHING RETURNING "row"'
-        )
-        (rows,) = self._ask((insert, tuple(record[1:])))
-        return record._replace(row=rows[0][0]) if rows else None
-
-    def update(self, record: BanditRecord) -> None:
-        """Write whether a bandit is archived, how long its events are kept, and its base."""
-        update = 'UPDATE {schema}.rotting_bandits SET archived = %s, keep = %s, base = %s, base_digest = %s WHERE "row" = %s'
-        self._write(update, record.archived, record.keep, record.base, record.base_digest, record.row)
-
-    def delete(self, record: BanditRecord) -> None:
-        """Delete a bandit."""
-        self._write('DELETE FROM {schema}.rotting_bandits WHERE "row" = %s', record.row)
-        self._write("INSERT INTO {schema}.rotting_deleted VALUES (%s)", record.row)
-
-    def save_snapshot(self, record: BanditRecord, snapshot: StoredSnapshot) -> None:
-        """Save a state, if the log still has the event that it belongs to."""
-        insert = (
-            "INSERT INTO {schema}.rotting_snapshots SELECT %s, %s, %s, %s, %s WHERE EXISTS "
-            "(SELECT FROM {schema}.rotting_events WHERE bandit = %s AND number = %s AND digest = %s) "
-            "ON CONFLICT (bandit, number) DO UPDATE "
-            "SET digest = excluded.digest, revision = excluded.revision, state = excluded.state"
-        )
-        row, number, digest = record.row, snapshot.number, snapshot.digest
-        self._write(insert, row, number, digest, REVISION, snapshot.state, row, number, digest)
-        old = (
-            "DELETE FROM {schema}.rotting_snapshots WHERE bandit = %s AND number NOT IN (SELECT number FROM "
-            "{schema}.rotting_snapshots WHERE bandit = %s ORDER BY number DESC LIMIT 2) "
-            'AND number NOT IN (SELECT base FROM {schema}.rotting_bandits WHERE "row" = %s)'
-        )
-        self._write(old, row, row, row)
-
-    def save_base(self, record: BanditRecord, base: StoredSnapshot) -> None:
-        """Make a snapshot the base of a bandit."""
-        insert = (
-            "INSERT INTO {schema}.rotting_snapshots VALUES (%s, %s, %s, %s, %s) ON CONFLICT (bandit, number) DO UPDATE "
-            "SET digest = excluded.digest, revision = excluded.revision, state = excluded.state"
-        )
-        self._write(insert, record.row, base.number, base.digest, REVISION, base.state)
-        self.update(record._replace(base=base.number, base_digest=base.digest))
 
     def commit(self) -> None:
         """Send what is to be written, and commit."""
@@ -483,18 +392,6 @@ class PostgresTransaction:
                 self._connection.execute("ROLLBACK")
         except psycopg.Error:
             self._connection.close()
-
-
-def _cut(rows: list[Any]) -> list[StoredEvent]:
-    """Return the events in rows up to `MAX_BYTES`."""
-    found: list[StoredEvent] = []
-    size = 0
-    for row in rows:
-        size += len(row[3]) if found else 0  # the first may be one that the caller knows
-        found.append(StoredEvent(*row))
-        if size > MAX_BYTES:
-            break
-    return found
 
 
 def parse_url(url: str, readonly: bool) -> tuple[str, str, str]:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from rotting.errors import StoreDamagedError
 from rotting.live.bandit_state import BanditState
 from rotting.live.saved_state import restore, save
-from rotting.server.store.events import KEY_LIFETIME, MICROSECOND, BanditRecord, StoredSnapshot, decode_event, event_digest
+from rotting.server.keys import KEY_LIFETIME
+from rotting.server.store.events import MICROSECOND, BanditRecord, StoredSnapshot, decode_event, event_digest
 from rotting.simulation.engines.tiers import CompileMode
 
 if TYPE_CHECKING:
@@ -77,12 +78,10 @@ def sweep(database: "Database", now: float | None = None) -> int:
     current_time = database.now() * MICROSECOND if now is None else now
     before = int((current_time - KEY_LIFETIME) / MICROSECOND)
     deleted = 0
-    while True:
-        some = database.sweep(before, _SWEEP_ROWS)
+    while some := database.sweep(before, _SWEEP_ROWS):
         deleted += some
-        if some < _SWEEP_ROWS:
-            return deleted
         time.sleep(0.005)  # others take their turns
+    return deleted
 
 
 def check_chain(database: "Database", record: BanditRecord) -> tuple[int, bytes]:

@@ -14,10 +14,11 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from rotting.common.rules import option
-from rotting.common.version import __version__
 from rotting.errors import (
     InvalidTypeError,
     MissingExtraError,
@@ -28,13 +29,24 @@ from rotting.errors import (
     StoreDamagedError,
     StoreError,
     StoreFailedError,
-    StoreFormatError,
     StoreFullError,
     StoreReadOnlyError,
 )
-from rotting.live.bandit_state import REVISION
-from rotting.server.store.database import FORMAT, MAX_BYTES, MAX_EVENTS, Durability, Reading
-from rotting.server.store.events import BanditRecord, StoredEvent, StoredKey, StoredSnapshot
+from rotting.server.store.database import (
+    EVENTS,
+    FORMAT,
+    KEY,
+    MAX_EVENTS,
+    RECORD,
+    TABLES,
+    Database,
+    Durability,
+    Reading,
+    Transaction,
+    to_events,
+    to_record,
+)
+from rotting.server.store.events import BanditRecord, StoredEvent, StoredKey
 
 try:
     import apsw
@@ -60,9 +72,8 @@ CREATE TABLE snapshots (
   PRIMARY KEY (bandit, number)
 ) STRICT;
 CREATE TABLE deleted (row INTEGER PRIMARY KEY) STRICT;
+CREATE TABLE due (bandit INTEGER PRIMARY KEY, time INTEGER NOT NULL) STRICT;
 """
-_RECORD = "SELECT row, id, name, description, archived, keep, base, base_digest FROM bandits"
-_EVENT = "SELECT number, time, caller, payload, digest FROM events WHERE bandit = ?"
 _BUSY_SECONDS = 10.0  # for which a transaction waits for others
 _GATE_SECONDS = 0.5  # for which it waits at the gate
 _POLL = 0.0002  # seconds between two attempts
@@ -77,7 +88,7 @@ def resolve(path: object) -> Path:
         raise InvalidTypeError("store", "be the path of a file", path) from None
 
 
-class SQLiteDatabase:
+class SQLiteDatabase(Database):
     """A database in a file; see `Database`.
 
     Args:
@@ -174,10 +185,7 @@ class SQLiteDatabase:
         application, version = connection.pragma("application_id"), connection.pragma("user_version")
         if application != APPLICATION_ID:
             raise NotAStoreError(f"is not a store: it is another program's database (application id {application})", self.path)
-        if version != FORMAT:
-            age = "a newer" if version > FORMAT else "an older"
-            reason = f"has format {version}, of {age} version; rotting {__version__} reads format {FORMAT}"
-            raise StoreFormatError(reason, self.path)
+        self.check_format(version)
 
     def _connect_writer(self) -> apsw.Connection:
         create = apsw.SQLITE_OPEN_CREATE if self._create else 0
@@ -269,11 +277,9 @@ class SQLiteDatabase:
                 connection = self._writer
                 with self._at_the_gate():
                     connection.execute("BEGIN IMMEDIATE")
-                if connection.pragma("user_version") != FORMAT:
-                    self._roll_back(connection)
-                    self._check_header(connection)
             try:
                 with self._errors():
+                    self.check_format(connection.pragma("user_version"))
                     yield SQLiteTransaction(connection)
             except BaseException:
                 self._roll_back(connection)
@@ -319,59 +325,22 @@ class SQLiteDatabase:
 
     # --- Reading ------------------------------------------------------------------------------------------------------------
 
-    def records(self, after: str = "", limit: int = 1_000) -> list[BanditRecord]:
-        """Return the bandits whose names come after a name, in their order."""
+    def rows(self, statement: str, *values: object) -> list[Any]:
+        """Return the rows of a statement that only reads."""
         with self._reader() as connection:
-            rows = connection.execute(f"{_RECORD} WHERE name > ? ORDER BY name LIMIT ?", (after, limit))
-            return [_record(row) for row in rows]
+            return list(connection.execute(_statement(statement), values))
 
-    def find(self, name: str) -> BanditRecord | None:
-        """Return a bandit, or None."""
-        with self._reader() as connection:
-            return _find(connection, name)
-
-    def count(self) -> int:
-        """Return the number of bandits."""
-        with self._reader() as connection:
-            ((number,),) = connection.execute("SELECT count(*) FROM bandits")
-            return int(number)
-
-    def events(self, record: BanditRecord, first: int, limit: int = MAX_EVENTS) -> list[StoredEvent]:
-        """Return events from number `first` on."""
-        with self._reader() as connection:
-            return _events(connection, record, first, limit)
-
-    def last(self, record: BanditRecord) -> StoredEvent | None:
-        """Return the last event of a bandit."""
-        with self._reader() as connection:
-            rows = connection.execute(f"{_EVENT} ORDER BY number DESC LIMIT 1", (record.row,))
-            return next((StoredEvent(*row) for row in rows), None)
-
-    def keys(self, record: BanditRecord, after: str = "", limit: int = MAX_EVENTS) -> list[StoredKey]:
-        """Return idempotency keys of a bandit, in their order, after a key."""
-        statement = "SELECT key, request, time, answer FROM keys WHERE bandit = ? AND key > ? ORDER BY key LIMIT ?"
-        with self._reader() as connection:
-            return [StoredKey(*row) for row in connection.execute(statement, (record.row, after, limit))]
-
-    def snapshots(self, record: BanditRecord) -> list[StoredSnapshot]:
-        """Return the snapshots that can be used, the newest first."""
-        statement = (
-            "SELECT number, digest, state FROM snapshots WHERE bandit = ? AND (revision = ? OR number = ?) ORDER BY number DESC"
-        )
-        with self._reader() as connection:
-            return [StoredSnapshot(*row) for row in connection.execute(statement, (record.row, REVISION, record.base))]
+    def now(self) -> int:
+        """Return the time, in microseconds since 1970."""
+        return time.time_ns() // 1_000
 
     # --- Upkeep -------------------------------------------------------------------------------------------------------------
 
-    def save_snapshot(self, record: BanditRecord, snapshot: StoredSnapshot) -> None:
-        """Save a state, if the log still has the event that it belongs to."""
-        with self.transaction() as transaction:
-            transaction.save_snapshot(record, snapshot)
-
-    def sweep(self, before: int, limit: int) -> int:
-        """Delete at most `limit` rows that are not needed any more."""
-        with self.transaction() as transaction:
-            return transaction.sweep(before, limit)
+    def migrate(self) -> None:
+        """Raise the format to that of this version."""
+        with self.transaction(), self._errors():
+            assert self._writer is not None
+            self._writer.pragma("user_version", FORMAT)
 
     def size(self) -> int:
         """Return the bytes of the file and its write-ahead log."""
@@ -387,10 +356,6 @@ class SQLiteDatabase:
         """Write a copy of the file as it is at this moment into a new file."""
         with self._reader() as connection, self._errors():
             connection.execute("VACUUM INTO ?", (str(target),))
-
-    def now(self) -> int:
-        """Return the time, in microseconds since 1970."""
-        return time.time_ns() // 1_000
 
     def check_ready(self) -> None:
         """Raise a `StoreError` if the file is not the one that was opened."""
@@ -437,7 +402,7 @@ class SQLiteDatabase:
                 self._gate = None
 
 
-class SQLiteTransaction:
+class SQLiteTransaction(Transaction):
     """A transaction, which holds the lock of the whole file; see `Transaction`."""
 
     def __init__(self, connection: apsw.Connection) -> None:
@@ -445,17 +410,13 @@ class SQLiteTransaction:
 
     def record(self, name: str) -> BanditRecord | None:
         """Return a bandit, or None."""
-        return _find(self._connection, name)
+        return next((to_record(row) for row in self.rows(f"{RECORD} WHERE name = %s", name)), None)
 
     def read(self, record: BanditRecord, first: int, keys: Collection[str]) -> Reading:
         """Return the events from number `first` on, the keys that are known, and the time."""
-        known = {}
-        for key in keys:
-            statement = "SELECT key, request, time, answer FROM keys WHERE bandit = ? AND key = ?"
-            for row in self._connection.execute(statement, (record.row, key)):
-                known[key] = StoredKey(*row)
-        events = _events(self._connection, record, first, MAX_EVENTS + 1)
-        return Reading(events, known, time.time_ns() // 1_000)
+        found = [StoredKey(*row) for key in keys for row in self.rows(f"{KEY} AND key = %s", record.row, key)]
+        events = to_events(self._connection.execute(_statement(EVENTS), (record.row, first, MAX_EVENTS + 1)))
+        return Reading(events, {each.key: each for each in found}, time.time_ns() // 1_000)
 
     def append(self, record: BanditRecord, events: Iterable[StoredEvent], keys: Iterable[StoredKey]) -> None:
         """Append events, and store keys."""
@@ -463,86 +424,19 @@ class SQLiteTransaction:
         self._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", rows)
         self._connection.executemany("INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?)", ((record.row, *key) for key in keys))
 
-    def create(self, record: BanditRecord) -> BanditRecord | None:
-        """Add a bandit."""
-        statement = (
-            "INSERT INTO bandits (id, name, description, archived, keep, base, base_digest) VALUES (?, ?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (name) DO NOTHING RETURNING row"
-        )
-        for (row,) in self._connection.execute(statement, record[1:]):
-            return record._replace(row=row)
-        return None
+    def rows(self, statement: str, *values: object) -> list[Any]:
+        """Return the rows of a statement."""
+        return list(self._connection.execute(_statement(statement), values))
 
-    def update(self, record: BanditRecord) -> None:
-        """Write whether a bandit is archived, how long its events are kept, and its base."""
-        statement = "UPDATE bandits SET archived = ?, keep = ?, base = ?, base_digest = ? WHERE row = ?"
-        values = (record.archived, record.keep, record.base, record.base_digest, record.row)
-        self._connection.execute(statement, values)
-
-    def delete(self, record: BanditRecord) -> None:
-        """Delete a bandit."""
-        self._connection.execute("DELETE FROM bandits WHERE row = ?", (record.row,))
-        self._connection.execute("INSERT INTO deleted VALUES (?)", (record.row,))
-
-    def save_snapshot(self, record: BanditRecord, snapshot: StoredSnapshot) -> None:
-        """Save a state, if the log still has the event that it belongs to."""
-        exists = "SELECT 1 FROM events WHERE bandit = ? AND number = ? AND digest = ?"
-        if list(self._connection.execute(exists, (record.row, snapshot.number, snapshot.digest))):
-            values = (record.row, snapshot.number, snapshot.digest, REVISION, snapshot.state)
-            self._connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)", values)
-            kept = "SELECT number FROM snapshots WHERE bandit = ?1 ORDER BY number DESC LIMIT 2"
-            base = "SELECT base FROM bandits WHERE row = ?1"
-            old = f"DELETE FROM snapshots WHERE bandit = ?1 AND number NOT IN ({kept}) AND number NOT IN ({base})"  # noqa: S608
-            self._connection.execute(old, (record.row,))
-
-    def save_base(self, record: BanditRecord, base: StoredSnapshot) -> None:
-        """Make a snapshot the base of a bandit."""
-        values = (record.row, base.number, base.digest, REVISION, base.state)
-        self._connection.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)", values)
-        self.update(record._replace(base=base.number, base_digest=base.digest))
-
-    def sweep(self, before: int, limit: int) -> int:
-        """Delete rows that are not needed any more."""
-        deleted = 0
-        expired = "SELECT bandit, key FROM keys WHERE time < ? ORDER BY time LIMIT ?"
-        for place in list(self._connection.execute(expired, (before, limit))):
-            self._connection.execute("DELETE FROM keys WHERE bandit = ? AND key = ?", place)
-            deleted += 1
-        based = "SELECT row, base FROM bandits WHERE base > 0"
-        gone = "SELECT row, 9223372036854775807 FROM deleted"
-        for row, last in list(self._connection.execute(f"{based} UNION ALL {gone}")):
-            if deleted >= limit:
-                break
-            some = "SELECT number FROM events WHERE bandit = ? AND number <= ? ORDER BY number LIMIT ?"
-            numbers = list(self._connection.execute(some, (row, last, limit - deleted)))
-            if numbers:
-                self._connection.execute("DELETE FROM events WHERE bandit = ? AND number <= ?", (row, numbers[-1][0]))
-                deleted += len(numbers)
-            elif last == 2**63 - 1:
-                for table in ("keys", "snapshots"):
-                    self._connection.execute(f"DELETE FROM {table} WHERE bandit = ?", (row,))  # noqa: S608
-                self._connection.execute("DELETE FROM deleted WHERE row = ?", (row,))
-        return deleted
+    def write(self, statement: str, *values: object) -> None:
+        """Carry out a statement."""
+        self._connection.execute(_statement(statement), values)
 
 
-def _record(row: tuple[object, ...]) -> BanditRecord:
-    number, id, name, description, archived, keep, base, base_digest = row
-    return BanditRecord(number, id, name, description, bool(archived), keep, base, base_digest)  # type: ignore[arg-type]
-
-
-def _find(connection: apsw.Connection, name: str) -> BanditRecord | None:
-    return next((_record(row) for row in connection.execute(f"{_RECORD} WHERE name = ?", (name,))), None)
-
-
-def _events(connection: apsw.Connection, record: BanditRecord, first: int, limit: int) -> list[StoredEvent]:
-    found: list[StoredEvent] = []
-    size = 0
-    for row in connection.execute(f"{_EVENT} AND number >= ? ORDER BY number LIMIT ?", (record.row, first, limit)):
-        size += len(row[3]) if found else 0  # the first may be one that the caller knows
-        found.append(StoredEvent(*row))
-        if size > MAX_BYTES:
-            break
-    return found
+@cache
+def _statement(text: str) -> str:
+    """Return a statement of `database` for SQLite."""
+    return text.replace("%s", "?").format(unlocked="", **{name: name for name in TABLES})
 
 
 def _wait_for_others() -> Callable[[int], bool]:

@@ -20,6 +20,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from rotting.errors import (
@@ -63,6 +64,8 @@ _MAX_SECONDS = 0.1  # of computing in a turn; the calls that are left wait for t
 _PATIENCE = 0.05  # seconds that a turn waits for a read of its bandit
 _MAX_FOLDED = 10_000  # bandits in memory; the one that was used longest ago is dropped
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5)  # seconds between two attempts, while the database cannot be reached
+_LEAST_WAIT = 1_000_000  # microseconds between two due times of a bandit, so that not every turn writes one
+_SETTLE_AGAIN = 60.0  # seconds after which a bandit that could not be settled is tried again
 _PASSING = (StoreFailedError, StoreBusyError, OutcomeUnknownError)
 """Errors of a database that may come back: calls are made again until their deadline."""
 _log = logging.getLogger("rotting.server")
@@ -118,6 +121,8 @@ class Folded:
         """The changes of the record in this turn: `archived`, `keep` or `deleted`."""
         self.latest: Decision | None = None
         """The latest decision that was made here."""
+        self.due: int | None = 0
+        """When the bandit is due in the table of due times, as far as is known here; a time that has passed tells nothing."""
         self._events: list[StoredEvent] = []
         self._new_keys: list[StoredKey] = []
 
@@ -184,12 +189,28 @@ class Folded:
         self._events, self._new_keys, self.changes, self.keys = [], [], {}, {}
         if events or keys:
             transaction.append(self.record, events, keys)
+        self._write_due(transaction)
         if changes.pop("deleted", False):
             transaction.delete(self.record)
         elif changes:
             self.record = self.record._replace(**changes)
             transaction.update(self.record)
         return events
+
+    def _write_due(self, transaction: Transaction) -> None:
+        """Write when the next reward window closes, unless a time that has not come yet is written.
+
+        Rewards that come only move the next closing away, so that a written time may be early, but is never late.
+        """
+        state = self.bandit.state
+        if state.window is None or (self.due is not None and self.due > self.time):
+            return
+        before, self.due, oldest = self.due, None, state.ledger.oldest()
+        if oldest is not None and oldest.time is not None:
+            closing = int((oldest.time + state.window.seconds) / MICROSECOND)
+            self.due = max(closing, self.time + _LEAST_WAIT)
+        if self.due is not None or before is not None:
+            transaction.set_due(self.record, self.due)
 
 
 class Call(Generic[T]):
@@ -346,6 +367,7 @@ class Turns:
         self._leaders = ThreadPoolExecutor(1 if self.database.one_lane else 12, "rotting-turn")
         self._loaders = ThreadPoolExecutor(2, "rotting-load")
         self._saving: set[str] = set()
+        self._settling: dict[str, float] = {}  # bandits whose windows are being settled, and when to try again
 
     # --- Calls ----------------------------------------------------------------------------------------------------------------
 
@@ -425,17 +447,21 @@ class Turns:
         return None if folded is None else folded.latest
 
     def settle_windows(self) -> None:
-        """Settle the decisions of the bandits in memory whose reward window has closed, with turns of nobody's calls."""
-        with self._mutex:
-            folded = list(self._folded.values())
-        for each in folded:
-            state = each.bandit.state
-            oldest = state.ledger.oldest()
-            if state.window is None or oldest is None or oldest.time is None or each.record.archived:
+        """Settle the decisions whose reward window has closed, of all bandits of the store, with turns of nobody's calls."""
+        now = self.database.now() if self._clock is None else round(self._clock() / MICROSECOND)
+        for name in self.database.due(now):
+            if self._settling.get(name, 0.0) > time.monotonic():
                 continue
-            if oldest.time + state.window.seconds < time.time():
-                with suppress(StoreError):
-                    self.submit(Call(each.record.name, lambda folded: folded.bandit.settle()))
+            self._settling[name] = math.inf
+            with suppress(StoreError):
+                call = self.submit(Call(name, lambda folded: folded.bandit.settle()))
+                call.future.add_done_callback(partial(self._settled, name))
+
+    def _settled(self, name: str, future: Future[float]) -> None:
+        if future.cancelled() or future.exception() is None:
+            self._settling.pop(name, None)
+        else:
+            self._settling[name] = time.monotonic() + _SETTLE_AGAIN
 
     def close(self) -> None:
         """Wait for the calls that are being made, and close the database. A second call does nothing."""
