@@ -145,7 +145,7 @@ def test_ids_are_never_the_same() -> None:
     copy = Bandit.from_state(first.get_state())
     ids = {bandit.decide().id for bandit in (first, again, copy) for _ in range(100)}
     assert len(ids) == 300
-    assert set(map(len, ids)) == {32}  # 128 bits in hexadecimal digits
+    assert set(map(len, ids)) == {16}  # 96 bits
 
 
 @pytest.mark.parametrize("policy", WEIGHERS, ids=lambda each: each.name)

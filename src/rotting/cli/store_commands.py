@@ -241,6 +241,7 @@ def _copy(options: argparse.Namespace) -> None:
 
 def _migrate(options: argparse.Namespace) -> None:
     with _opened(options.store, readonly=False, create=True) as database:
+        database.migrate()
         say(f"{database.place} is ready")
 
 
@@ -290,7 +291,12 @@ def add_store_commands(commands: Commands) -> None:
     copy.add_argument("store", metavar="FROM", help=_STORE)
     copy.add_argument("target", metavar="TO", help="the other store, which is created if it is missing")
 
-    migrate = commands.add("migrate", _migrate, "Make the tables of a store, or raise them to this version", "Servers of older versions may refuse it from then on.")
+    migrate = commands.add(
+        "migrate",
+        _migrate,
+        "Make the tables of a store, or raise them to this version",
+        "Servers of older versions may refuse it from then on.",
+    )
     migrate.add_argument("store", metavar="STORE", help=_STORE)
 
     more = "Other programs may be writing to it. The copy is the file as it was at one moment; no file is overwritten."

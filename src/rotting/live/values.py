@@ -4,6 +4,7 @@ import math
 import numbers
 import os
 import re
+from base64 import urlsafe_b64encode
 from datetime import timedelta
 from typing import Generic, Literal, NamedTuple
 
@@ -104,8 +105,8 @@ def id_of(decision: object) -> str:
 
 
 def new_id() -> str:
-    """Return a new id of a decision, which cannot be guessed."""
-    return os.urandom(16).hex()
+    """Return a new id of a decision, which cannot be guessed: 96 random bits as 16 letters, digits, `-` and `_`."""
+    return urlsafe_b64encode(os.urandom(12)).decode()
 
 
 # --- Durations ----------------------------------------------------------------------------------------------------------------

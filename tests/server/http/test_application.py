@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 import rotting
 from rotting.server.http.tokens import new_token
+from rotting.server.keys import KEY_LIFETIME, new_key
 from tests.helpers.services import SONGS, Client, Response, Running, running
 
 BANDIT = "/v1/bandits/songs"
@@ -83,6 +85,7 @@ def test_creating_a_bandit_is_idempotent(client: Client) -> None:
         "retired": [],
         "reward_window": None,
         "missing": None,
+        "keep": None,
     }
     assert first.body["params"]["sigma"] == 0.5
     decide(client)
@@ -263,6 +266,14 @@ def test_an_idempotency_key_can_be_cancelled(songs: Client) -> None:
         problem(refused, 409, "key-cancelled", field="idempotency_key", value=f'"{key}"')
     for body, got in (({}, "none"), ({"ids": ["a"], "keys": ["b"]}, "both")):
         problem(songs("POST", f"{BANDIT}/cancellations", body), 422, "invalid-value", field="ids or keys", value=got)
+
+
+def test_a_key_that_says_that_it_is_too_old_decides_nothing(songs: Client) -> None:
+    new, old = new_key(), f"rot-{int(time.time()) - KEY_LIFETIME - 60:08x}-0123456789abcdef"
+    assert decide(songs, idempotency_key=new) == decide(songs, idempotency_key=new)
+    refused = songs("POST", f"{BANDIT}/decisions", {"idempotency_key": old})
+    problem(refused, 409, "key-expired", field="idempotency_key", value=f'"{old}"')
+    assert songs("GET", BANDIT).body["rounds"] == 1
 
 
 def test_a_retired_arm_may_be_left_out(songs: Client) -> None:

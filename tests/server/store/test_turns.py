@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 import rotting
@@ -23,11 +25,13 @@ from rotting.errors import (
     StoreFullError,
 )
 from rotting.live.bandit_state import BanditState
+from rotting.server.keys import new_key
 from rotting.server.store import snapshots
-from rotting.server.store.database import Database, open_database
+from rotting.server.store.copying import backup
+from rotting.server.store.database import Database, is_postgres, open_database
 from rotting.server.store.durable import DurableBandit, create
 from rotting.server.store.events import chained
-from rotting.server.store.snapshots import check_chain
+from rotting.server.store.snapshots import check_chain, sweep
 from rotting.server.store.turns import Call, Folded, TurnReport, Turns, load
 from rotting.server.store.verify import verify
 
@@ -222,6 +226,33 @@ def test_keys_of_a_turn_are_stored_with_it(turns: Turns, other: Turns) -> None:
     calls = [each.submit(Call("songs", keyed, keys=("k",))) for each in (turns, other) * 10]
     assert {call.result() for call in calls} == {b"1"}
     assert rounds(turns) == 1
+
+
+def test_a_decision_with_its_reward_takes_at_most_350_bytes(turns: Turns, place: str, tmp_path: Path) -> None:
+    def size() -> int:
+        """Return the bytes of the store without the room that deleted rows have left."""
+        sweep(turns.database, 1e12)
+        if not is_postgres(place):
+            copy = tmp_path / f"{turns.database.now()}.rot"
+            backup(place, copy)
+            return copy.stat().st_size
+        with psycopg.connect(place.partition("?")[0], autocommit=True) as connection:
+            connection.execute("VACUUM FULL")
+        return turns.database.size()
+
+    def live(folded: Folded) -> None:
+        for _ in range(100):
+            decision = folded.bandit.decide()
+            folded.store_key(new_key(), b"12345678", b"x" * 200)
+            folded.bandit.reward(decision.id, 0.0123)
+
+    before = size()
+    for _ in range(20):
+        turns.change("songs", live, caller="shop")
+    with_keys = turns.database.size()
+    after = size()
+    assert after < with_keys
+    assert (after - before) / 2_000 <= 350
 
 
 def test_old_events_are_replaced_by_a_base(turns: Turns, other: Turns, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,11 +28,11 @@ from rotting.live.values import (
     Outcome,
     check_number,
     id_of,
-    new_id,
     seconds_in,
 )
 from rotting.policy import Policy
 from rotting.server.client.retries import Call, ClientRequest, field
+from rotting.server.keys import new_key
 
 Owner = TypeVar("Owner")
 P = ParamSpec("P")
@@ -251,9 +251,6 @@ def _choose(arms: list[str], count: int) -> tuple[Decision, ...]:
 # --- Methods ----------------------------------------------------------------------------------------------------------------
 
 
-"""Makes idempotency keys."""
-
-
 class ServiceMethods:
     """Methods of `Client` and `AsyncClient`."""
 
@@ -270,6 +267,7 @@ class ServiceMethods:
         max_pending: int | None = None,
         reward_window: Duration | None = None,
         missing: float | None = 0.0,
+        keep: Duration | None = None,
     ) -> Call[None]:
         """Create a bandit with the arguments of `rotting.Bandit`.
 
@@ -286,6 +284,7 @@ class ServiceMethods:
             max_pending: as for `Bandit`.
             reward_window: as for `Bandit`.
             missing: as for `Bandit`, with a `reward_window`.
+            keep: as for `rotting.open`.
         """
         if policy is not None and not isinstance(policy, Policy):
             raise InvalidTypeError("policy", "be a policy such as rotting.UCB1()", policy)
@@ -296,6 +295,7 @@ class ServiceMethods:
             "seed": seed,
             "pending": pending,
             "max_pending": max_pending,
+            "keep": None if keep is None else seconds_in("keep", keep),
         }
         body = {key: value for key, value in arguments.items() if value is not None}
         if reward_window is not None:
@@ -349,7 +349,7 @@ class BanditMethods:
         knows that key. If the caller gives up, nobody can ask for the decisions again, and the key is cancelled.
         """
         wanted = 1 if count is None else count
-        own_key = new_id()
+        own_key = new_key()
         body: dict[str, object] = {}
         if count is not None:
             body["count"] = count
@@ -519,4 +519,4 @@ class BanditMethods:
     @method
     def delete(self) -> Call[None]:
         """Delete the bandit, which must be archived, with its log."""
-        return _call("DELETE", self._root, _parse_nothing)
+        return replace(_call("DELETE", self._root, _parse_nothing), missing_is_done=True)

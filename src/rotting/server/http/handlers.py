@@ -24,9 +24,10 @@ from rotting.server.http import dashboard_files, history, openapi
 from rotting.server.http import messages as m
 from rotting.server.http.problem_documents import ProblemError, broken_rule
 from rotting.server.http.service import check_active
+from rotting.server.keys import KEY_LIFETIME, key_time
 from rotting.server.store.database import all_records
 from rotting.server.store.durable import create
-from rotting.server.store.events import BanditRecord, decode, digest_of, is_made_with
+from rotting.server.store.events import MICROSECOND, BanditRecord, decode, digest_of, is_made_with
 from rotting.server.store.turns import Folded
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ async def decide(asked: "Asked") -> Response:
         check_active(folded)
         if key is not None and key in folded.keys:
             return _first_answer(folded, key, request)
+        if key is not None and key_time(key) < folded.time * MICROSECOND - KEY_LIFETIME:
+            raise broken_rule("key-expired", "idempotency_key", "be less than a day old", key, got=json.dumps(key))
         _check_arms(folded, wanted)
         bandit, arms, without, unit = folded.bandit, wanted.arms, wanted.without, wanted.unit
         if wanted.count == 1:
@@ -360,6 +363,7 @@ def _show(folded: Folded, status: int = 200) -> Response:
         retired=_retired(folded),
         reward_window=described.get("reward_window"),
         missing=described.get("missing"),
+        keep=record.keep,
     )
     return _json(body, status, {"etag": _revision(folded)})
 

@@ -67,6 +67,7 @@ class BanditResponse(Struct):
     retired: list[JsonArm]  # the arms that were removed but whose rewards are kept
     reward_window: float | None  # in seconds; null if rewards are learned when they come
     missing: float | None  # the reward of a decision whose window closes without one; null if there is none
+    keep: float | None  # for how many seconds events are kept; null for ever
 
 
 class BanditRow(Struct):
@@ -110,7 +111,7 @@ class DecisionRequest(Struct, forbid_unknown_fields=True):
     arms: _Arms | None = None  # the arms to choose from; all by default
     without: Annotated[list[_Arm], Meta(max_length=100_000)] | None = None  # arms not to choose
     idempotency_key: _IdempotencyKey | None = None
-    """Repeating a request with the same key returns the same decisions, at any time; another request with it is refused."""
+    """Repeating a request with the same key returns the same decisions, for a day; another request with it is refused."""
     unit: Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*\Z")] | None = None
     """What the decision is for, such as a country or a user; the log keeps it."""
     dry_run: bool = False  # return what would be decided and change nothing; the ids are null
@@ -233,6 +234,7 @@ class LogEvent(Struct):
     time: int  # in microseconds since 1970
     caller: str  # the name of the token; "" without tokens
     payload: Payload
+    """The event. A decision without `propensity` was certain, and one without `arms` and `without` could choose any arm."""
 
 
 class LogResponse(Struct):

@@ -23,6 +23,7 @@ KINDS: dict[str, tuple[int, str]] = {
     "bandit-differs": (409, "Another bandit has this name"),
     "key-reused": (409, "The idempotency key was used for another request"),
     "key-cancelled": (409, "The idempotency key was cancelled"),
+    "key-expired": (409, "The idempotency key is older than keys are remembered"),
     "archived": (409, "The bandit is archived"),
     "not-archived": (409, "The bandit is not archived"),
     "last-arm": (409, "The last arm cannot be removed"),

@@ -115,8 +115,8 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "POST", f"{_BANDIT}/decisions", "decide", "Choose one arm, or several", "decide", body=m.DecisionRequest,
-        needs_body=False, response=m.DecisionsResponse, problems=(*_TO_BANDIT, "key-reused", "key-cancelled"), writes=True,
-        max_body=_MAX_BODY_WITH_ARMS,
+        needs_body=False, response=m.DecisionsResponse, problems=(*_TO_BANDIT, "key-reused", "key-cancelled", "key-expired"),
+        writes=True, max_body=_MAX_BODY_WITH_ARMS,
     ),
     Route(
         "POST", f"{_BANDIT}/rewards", "reward", "Report rewards; if one of them is refused, none is applied", "reward",

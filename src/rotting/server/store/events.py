@@ -22,8 +22,6 @@ from rotting.simulation.engines.tiers import CompileMode
 Payload = dict[str, Any]
 """The content of an event, of a state or of a description, as JSON-able data. Tuples come back as lists."""
 
-KEY_LIFETIME = 24 * 3600
-"""Seconds for which an idempotency key is remembered, at least."""
 MICROSECOND = 1e-6
 _encoder, _decoder = msgspec.json.Encoder(), msgspec.json.Decoder()
 
@@ -117,15 +115,14 @@ def decode(text: bytes) -> Any:
 
 
 def encode_event(event: Event) -> bytes:
-    """Return an event as bytes: without its time, which has a column, and without fields that are None.
+    """Return an event as bytes: without its time, which has a column, and without fields that have their usual value.
 
     Example:
         >>> encode_event({"event": "rewarded", "id": "4f", "reward": 1.0})
         b'{"event":"rewarded","id":"4f","reward":1.0}'
     """
-    left_out = _NONE_BY_DEFAULT.get(event["event"], ())
-    kept = {name: value for name, value in event.items() if name != "time" and not (value is None and name in left_out)}
-    return _encoder.encode(kept)
+    usual = {"time": event.get("time"), **_USUAL.get(event["event"], {})}
+    return _encoder.encode({name: value for name, value in event.items() if name not in usual or value != usual[name]})
 
 
 def decode_event(stored: StoredEvent) -> Event:
@@ -136,8 +133,8 @@ def decode_event(stored: StoredEvent) -> Event:
     """
     event: Event = _decoder.decode(stored.payload)
     kind = event.get("event")
-    for name in _NONE_BY_DEFAULT.get(kind, ()):
-        event.setdefault(name, None)
+    for name, usual in _USUAL.get(kind, {}).items():
+        event.setdefault(name, usual)
     if kind == "decided":
         event["time"] = stored.time * MICROSECOND
     try:
@@ -148,12 +145,13 @@ def decode_event(stored: StoredEvent) -> Event:
     return event
 
 
-_NONE_BY_DEFAULT: Mapping[str | None, tuple[str, ...]] = {
-    "decided": ("arms", "without", "propensity"),
-    "added": ("prior",),
-    "expired": ("reward",),
-    "learned_many": ("propensities",),
+_USUAL: Mapping[str | None, Payload] = {
+    "decided": {"arms": None, "without": None, "propensity": 1.0},
+    "added": {"prior": None},
+    "expired": {"reward": None},
+    "learned_many": {"propensities": None},
 }
+"""Fields that an event lacks in the log if they have this value."""
 
 
 def digest_of(content: bytes) -> bytes:
