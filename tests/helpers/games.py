@@ -30,7 +30,7 @@ from rotting.problems import (
 from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noiseless
 from rotting.registry import list_policies
 from rotting.simulation.engines.compile import compiled_for
-from rotting.simulation.engines.entry_points import EntryPoint
+from rotting.simulation.engines.tiers import EntryPoint
 from tests.conftest import FEW, INTERPRETED, STRESS
 from tests.reference.by_name import reference_of
 from tests.reference.policy import Policy as Reference

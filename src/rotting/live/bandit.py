@@ -15,8 +15,8 @@ from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning, 
 from rotting.live.arms import MAX_PRIOR_WEIGHT, Arm, UnknownArms, check_arm
 from rotting.live.bandit_state import MAX_PENDING, BanditState
 from rotting.live.locks import Guard
+from rotting.live.policy_state import is_library_kernel
 from rotting.live.saved_state import SavedState, restore, save
-from rotting.live.shared_functions import is_library_kernel
 from rotting.live.values import Decision, Duration, Explanation, Outcome, RewardRule, id_of, new_id, seconds_in
 from rotting.policy import Policy
 from rotting.simulation.engines.tiers import CompileMode

@@ -26,8 +26,8 @@ from rotting.policies.parts.divergences import kl_bernoulli
 from rotting.policy import Policy, Reason
 from rotting.registry import from_json
 from rotting.simulation.engines.compile import guarded_for
-from rotting.simulation.engines.entry_points import EntryPoint
 from rotting.simulation.engines.kernel_errors import check_choice, check_reason
+from rotting.simulation.engines.tiers import EntryPoint
 
 Choose = Callable[..., int]
 Update = Callable[..., None]

@@ -11,16 +11,15 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.errors import InvalidTypeError
 from rotting.live import policy_state as states
-from rotting.live.shared_functions import shared
+from rotting.live.policy_state import shared
 from rotting.policies.kernels.binding import Bindings, KernelFunction, bind
 from rotting.policies.kernels.policy_functions import explain, new_state, update
 from rotting.policies.kernels.readable_errors import is_library_code
 from rotting.policies.parts.hull import LARGE, longer, longer_with_reserve
 from rotting.policy import Params, Policy, Reason
-from rotting.simulation.engines.entry_points import EntryPoint
 from rotting.simulation.engines.game import full_parts, is_full, set_propensity, write_propensity
 from rotting.simulation.engines.kernel_errors import check_choice, check_reason
-from rotting.simulation.engines.tiers import CompileMode, Functions
+from rotting.simulation.engines.tiers import CompileMode, EntryPoint, Functions
 
 T = TypeVar("T")
 

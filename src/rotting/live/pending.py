@@ -31,13 +31,12 @@ import numpy as np
 from rotting.common.arrays import Floats, Ints
 from rotting.live.learner import UNKNOWN, Learner, is_trusted
 from rotting.live.ledger import Entry
-from rotting.live.shared_functions import shared
+from rotting.live.policy_state import shared
 from rotting.live.values import ArmExplanation
 from rotting.policies.kernels.binding import bind
 from rotting.policies.kernels.policy_functions import explain, new_state
 from rotting.policy import Params, Policy, Reason
-from rotting.simulation.engines.entry_points import EntryPoint
-from rotting.simulation.engines.tiers import CompileMode, Entries, Functions
+from rotting.simulation.engines.tiers import CompileMode, Entries, EntryPoint, Functions
 
 
 class Counts(NamedTuple):
@@ -57,10 +56,6 @@ def is_new(counts: Counts, i: int) -> bool:
 
 def _width(reason: Reason) -> float:
     return reason.width if abs(reason.width) < math.inf else 0.0
-
-
-def _level(reason: Reason) -> float:
-    return _width(reason) * math.sqrt(reason.window)
 
 
 def shrinks_width(leads: bool, pending: int, rewards: int) -> bool:
@@ -84,71 +79,47 @@ def _mean_of_means(p: Params, s: object, t: int, arms: Ints) -> float:
     return total / number if number > 0 else math.nan
 
 
-class Entrant(NamedTuple):
-    """An arm that competes: one with pending decisions, or the one that the policy chose."""
-
-    slot: int
-    value: float  # its index
-    level: float  # its width times sqrt(h)
-
-
-class Leader(NamedTuple):
-    """The competing arm with the highest mean so far, the lowest slot on a tie."""
-
-    mean: float
-    leads: Entrant  # the arm if it stays the leader
-    follows: Entrant  # the arm if another one has a higher mean
-
-
-def _entrant(reason: Reason, i: int, leads: bool, pending: int, rewards: int) -> Entrant:
-    """Return an arm with the index that it competes with."""
-    value = reason.value
-    if pending > 0 and shrinks_width(leads, pending, rewards):
-        value = pending_index(reason, pending)
-    return Entrant(i, value, _level(reason))
-
-
-_NO_ARM = Entrant(-1, -math.inf, 0.0)
-
-
-def _better(one: Entrant, other: Entrant) -> Entrant:
-    """Return the arm with the larger index, the lower slot on a tie."""
-    if one.slot < 0 or other.value > one.value or (other.value == one.value and 0 <= other.slot < one.slot):
-        return other
-    return one
+def _wins(i: int, value: float, best: int, largest: float) -> bool:
+    """Return whether arm i has a larger value than the best arm so far, or the same and a lower slot."""
+    return best < 0 or value > largest or (value == largest and i < best)
 
 
 def compete(p: Params, s: object, t: int, arms: Ints, counts: Counts, chosen: int, waiting: Ints) -> tuple[int, float]:
     """Let the waiting arms compete with the arm that the policy chose.
 
     Returns the arm that wins, or -1 if no arm has a reward, and its index, which only counts if a waiting arm wins. `chosen` is
-    -1 if all of the available arms wait. `waiting` is in increasing order, and is overwritten.
+    -1 if all of the available arms wait. `waiting` is overwritten.
     """
-    best, leader, n_unknown = _NO_ARM, Leader(-math.inf, _NO_ARM, _NO_ARM), 0
-    k, chosen_is_next = 0, chosen >= 0
-    while k < waiting.size or chosen_is_next:
-        if chosen_is_next and (k == waiting.size or chosen < waiting[k]):  # in the order of the slots
-            i, chosen_is_next = chosen, False
-        else:
-            i, k = int(waiting[k]), k + 1
-        reason, pending, rewards = explain(p, s, t, arms, i), counts.pending[i], counts.rewards[i]
+    leader, highest = -1, -math.inf
+    for k in range(-1 if chosen >= 0 else 0, waiting.size):
+        i = chosen if k < 0 else int(waiting[k])
+        reason = explain(p, s, t, arms, i)
         if reason.value < math.inf:
-            entrant = _entrant(reason, i, False, pending, rewards)
-            if reason.mean > leader.mean:  # the former leader competes now, and this arm after the last one
-                former, leader = leader.follows, Leader(reason.mean, _entrant(reason, i, True, pending, rewards), entrant)
-                entrant = former
-            best = _better(best, entrant)
+            if reason.mean > highest or (reason.mean == highest and i < leader):
+                leader, highest = i, reason.mean
         elif i == chosen:  # the policy chose an arm without a reward, which goes first
             return chosen, math.nan
+    best, largest, level, n_unknown = -1, -math.inf, 0.0, 0
+    for k in range(-1 if chosen >= 0 else 0, waiting.size):
+        i = chosen if k < 0 else int(waiting[k])
+        reason = explain(p, s, t, arms, i)
+        if reason.value < math.inf:
+            value, pending = reason.value, counts.pending[i]
+            if pending > 0 and shrinks_width(i == leader, pending, counts.rewards[i]):
+                value = pending_index(reason, pending)
+            if _wins(i, value, best, largest):
+                best, largest, level = i, value, _width(reason) * math.sqrt(reason.window)
         else:  # the arm has no reward, or none that the policy still remembers
             waiting[n_unknown] = i
             n_unknown += 1
-    best = _better(best, leader.leads)
-    if n_unknown > 0 and best.slot >= 0:
-        mean, level = _mean_of_means(p, s, t, arms), best.level
-        for i in waiting[:n_unknown]:
-            best = _better(best, Entrant(int(i), mean + level / math.sqrt(counts.pending[i]), level))
-    return best.slot, best.value
+    if n_unknown > 0 and best >= 0:
+        mean = _mean_of_means(p, s, t, arms)
+        for k in range(n_unknown):
+            i = int(waiting[k])
+            value = mean + level / math.sqrt(counts.pending[i])
+            if _wins(i, value, best, largest):
+                best, largest = i, value
+    return best, largest
 
 
 class _RuleFunctions(Functions):

@@ -6,23 +6,21 @@ what is tuned to the number of arms (`Kernel.tune`). Nothing else needs to be kn
 """
 
 import base64
-from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple, TypedDict
+from collections.abc import Callable, Hashable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 
 from rotting.common.arrays import AnyArray, Ints
 from rotting.errors import InvalidValueError
-from rotting.live.shared_functions import shared
 from rotting.policies.kernels.binding import KernelFunction
 from rotting.policies.kernels.policy_functions import State, flatten, unflatten
 from rotting.policies.kernels.policy_functions import new_state as new_state  # noqa: PLC0414 - part of this module's interface
 from rotting.policies.kernels.readable_errors import is_library_code, with_readable_errors
 from rotting.policies.parts.presence import Presence
-from rotting.policy import Policy, small_capacity
-from rotting.simulation.engines.entry_points import EntryPoint
-from rotting.simulation.engines.tiers import CompileMode, Functions
+from rotting.policy import Kernel, Policy, small_capacity
+from rotting.simulation.engines.tiers import CompileMode, EntryPoint, Functions, resolve_mode
 
 _MANY_ARMS = 1_000  # arms: with more, compiling the functions that add and remove arms pays
 
@@ -56,6 +54,56 @@ def grow(policy: Policy, state: State, n_arms: int, capacity: int, compile: Comp
 
 def _presence(state: NamedTuple) -> Presence | None:
     return getattr(state, "presence", None)
+
+
+# --- Compiled functions -------------------------------------------------------------------------------------------------------
+
+T = TypeVar("T")
+_MOST = 1_000  # functions that are kept; a service has a few for each kind of policy
+_made: dict[Hashable, Any] = {}
+
+
+def shared(policy: Policy, state: object, compile: CompileMode, make: Callable[[Policy, CompileMode], T]) -> T:
+    """Return `make(policy, mode)`, or what it returned before for the same code, types and mode of compiling.
+
+    Binding the functions of a policy and looking them up takes as long as hundreds of decisions, even if they are compiled
+    already. A process with thousands of bandits does it once for each kind of policy.
+
+    The result must depend on the kernel of the policy and on the types of its parameters and its state only. Policies with
+    code from outside the library share nothing: their errors name the policy, and their code may be edited while it is in use.
+    Functions that are never compiled are not shared, since looking up machine code is what takes long.
+
+    Args:
+        policy: the policy.
+        state: a state of the policy.
+        compile: when the functions are compiled; `resolve_mode` makes the mode of it.
+        make: a function or a class at the top level of a module.
+    """
+    mode = resolve_mode(compile)
+    if mode == "never" or not is_library_kernel(policy.kernel):
+        return make(policy, mode)
+    key = (make, mode, policy.kernel, _types(policy.params), _types(state))
+    found: T | None = _made.get(key)
+    if found is None:
+        if len(_made) >= _MOST:
+            _made.clear()
+        found = _made.setdefault(key, make(policy, mode))  # of those that several threads make, all take one
+    return found
+
+
+@lru_cache(_MOST)
+def is_library_kernel(kernel: Kernel) -> bool:
+    """Return whether all functions of a kernel belong to the library."""
+    return all(is_library_code(each) for each in vars(kernel).values() if each is not None)
+
+
+def _types(value: object) -> object:
+    """Return what compiled code distinguishes: the classes of tuples, and the type, dimensions and layout of arrays."""
+    if isinstance(value, tuple):
+        return (type(value), *map(_types, value))
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.ndim, value.flags.num
+    return type(value)
 
 
 class _ArmFunctions(Functions):

@@ -22,9 +22,8 @@ from rotting.policies.kernels.binding import bind
 from rotting.policies.kernels.policy_functions import choose, new_state, update
 from rotting.policies.kernels.random_numbers import derive_key
 from rotting.policy import Params, Policy
-from rotting.simulation.engines.entry_points import EntryPoint, interpreted
 from rotting.simulation.engines.game import full_parts, is_full
-from rotting.simulation.engines.tiers import COMPILE_SECONDS, resolve_mode
+from rotting.simulation.engines.tiers import COMPILE_SECONDS, EntryPoint, interpreted, resolve_mode
 
 FEW_ROUNDS = round(COMPILE_SECONDS / 100e-6)
 """Rounds of a log that take about as long interpreted, at 60 to 200 us each, as compiling the loop."""

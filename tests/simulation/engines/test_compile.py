@@ -139,7 +139,7 @@ import warnings
 
 from plain import few
 from rotting.simulation.engines.compile import compiled_for
-from rotting.simulation.engines.entry_points import EntryPoint
+from rotting.simulation.engines.tiers import EntryPoint
 
 values = {}
 with warnings.catch_warnings(record=True) as caught:

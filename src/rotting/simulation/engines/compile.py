@@ -33,8 +33,8 @@ from rotting.policies.kernels.binding import Converter, KernelFunction, digest, 
 from rotting.policies.kernels.readable_errors import with_readable_errors
 from rotting.policy import Policy
 from rotting.problems.noise import Noise
-from rotting.simulation.engines.entry_points import EntryPoint, code_mark, machine_code, mark_cached
 from rotting.simulation.engines.kernel_errors import compile_error, no_number
+from rotting.simulation.engines.tiers import EntryPoint, code_mark, machine_code, mark_cached
 
 if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher

@@ -33,9 +33,9 @@ from rotting.policy import Params, Policy
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import Noise
 from rotting.simulation.engines.compile import draw_error, warn_uncached
-from rotting.simulation.engines.entry_points import code_mark
 from rotting.simulation.engines.game import is_full, play, policy_parts, report_rounds
 from rotting.simulation.engines.kernel_errors import cause, compile_error, names_line_of
+from rotting.simulation.engines.tiers import code_mark
 
 cuda = importlib.import_module("numba.cuda")  # by its name, under which the simulator replaces it
 ELSEWHERE = "engine='threads' plays on the CPU"

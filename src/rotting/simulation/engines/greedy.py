@@ -17,10 +17,9 @@ from rotting.policies.kernels.exact_sums import add, difference
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.mean_table import Means, join
 from rotting.problems.oracle import OPTIMAL, is_greedy_optimal, optimal_rewards
-from rotting.simulation.engines.entry_points import EntryPoint, interpreted
 from rotting.simulation.engines.extensions import ExtendedMeans
 from rotting.simulation.engines.game import Board, count, mean_now, means_by_run, means_of_run, memory_of_run, new_board
-from rotting.simulation.engines.tiers import CompileMode, resolve_mode
+from rotting.simulation.engines.tiers import CompileMode, EntryPoint, interpreted, resolve_mode
 
 # Looking up so few means interpreted takes some tenths of a second, less than importing Numba and loading cached machine code.
 # So it depends neither on the cache nor on `COMPILE_SECONDS` whether they are looked up interpreted.

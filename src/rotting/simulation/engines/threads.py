@@ -20,11 +20,10 @@ from rotting.common.arrays import Ints
 from rotting.common.progress import Progress
 from rotting.errors import KernelError
 from rotting.policies.kernels.readable_errors import MISTAKES, is_library_code
-from rotting.simulation.engines.entry_points import EntryPoint
 from rotting.simulation.engines.game import CANCEL, DONE
 from rotting.simulation.engines.kernel_errors import game_error
 from rotting.simulation.engines.task import Chunk, Game, PlayedTask, Task
-from rotting.simulation.engines.tiers import COMPILE_SECONDS, CompileMode, resolve_mode
+from rotting.simulation.engines.tiers import COMPILE_SECONDS, CompileMode, EntryPoint, resolve_mode
 
 Loop = Callable[..., None]
 Play = Callable[[Task, Ints], Chunk]
