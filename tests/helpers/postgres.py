@@ -3,17 +3,18 @@
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.helpers.missing_tools import skip_or_fail
 from tests.helpers.ports import free_port
 
-_FAST = "fsync=off synchronous_commit=on full_page_writes=off shared_buffers=32MB max_connections=200"
+FAST = "fsync=off synchronous_commit=on full_page_writes=off shared_buffers=32MB max_connections=200"
 
 
 def programs() -> Path:
@@ -35,7 +36,7 @@ class Postgres:
         settings: more settings, such as `fsync=on`.
     """
 
-    def __init__(self, folder: Path, settings: str = _FAST) -> None:
+    def __init__(self, folder: Path, settings: str = FAST) -> None:
         self.folder, self.port = folder, free_port()
         self._settings = settings
         self._programs = programs()
@@ -66,6 +67,26 @@ class Postgres:
         """Stop the server: "immediate" is how a crash ends it."""
         self.run("pg_ctl", "-D", str(self.folder / "data"), "-m", mode, "-w", "stop")
 
+    def replicated(self, folder: Path) -> "Postgres":
+        """Copy a running server into an empty folder, and start the copy as its standby."""
+        standby = Postgres(folder, self._settings)
+        source = ["-h", "127.0.0.1", "-p", str(self.port), "-U", "rotting", "-X", "stream", "--checkpoint=fast", "--no-sync"]
+        standby.run("pg_basebackup", "-D", str(folder / "data"), "-R", *source)
+        standby.start()
+        return standby
+
+    def promote(self) -> None:
+        """Make a standby a primary."""
+        self.run("pg_ctl", "-D", str(self.folder / "data"), "-w", "-t", "60", "promote")
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to the server and all its processes, as if its machine had stopped or died."""
+        main = int((self.folder / "data" / "postmaster.pid").read_text().splitlines()[0])
+        children = Path(f"/proc/{main}/task/{main}/children").read_text().split()
+        for process in (main, *map(int, children)):
+            with suppress(ProcessLookupError):
+                os.kill(process, number)
+
 
 def _unprivileged(folder: Path) -> int | None:
     """Give a folder to a user who may run PostgreSQL, which refuses to run as root; return the user, or None for this one."""
@@ -77,7 +98,7 @@ def _unprivileged(folder: Path) -> int | None:
 
 
 @contextmanager
-def postgres(settings: str = _FAST) -> Iterator[Postgres]:
+def postgres(settings: str = FAST) -> Iterator[Postgres]:
     """Run a server for some tests."""
     with tempfile.TemporaryDirectory(prefix="rotting-pg-") as name:
         Path(name).chmod(0o755)

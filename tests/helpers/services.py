@@ -33,8 +33,8 @@ class Response(NamedTuple):
 class Client:
     """A client that sends and receives JSON on one connection."""
 
-    def __init__(self, port: int, token: str | None = None) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    def __init__(self, port: int, token: str | None = None, timeout: float = 30.0) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
         self._token = token
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Response:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from anyio import CapacityLimiter
 from starlette.concurrency import run_in_threadpool
 
-from rotting.errors import InvalidValueError, RottingError
+from rotting.errors import InvalidValueError, RottingError, StoreError
 from rotting.server.http.access_log import AccessLog
 from rotting.server.http.admission import Admission
 from rotting.server.http.history import Histories
@@ -110,6 +110,8 @@ class Service:
                     self._next_upkeep = time.monotonic() + _UPKEEP
                     self._upkeep = threading.Thread(target=self._remove_old, name="rotting-upkeep", daemon=True)
                     self._upkeep.start()
+            except StoreError as error:  # it is down, or fails over
+                _log.warning("a regular check was not made: %s", error)
             except Exception:  # noqa: BLE001 - the next checks must not depend on it
                 _log.exception("a regular check failed")
 
