@@ -324,7 +324,7 @@ def test_every_route_has_a_method() -> None:
         call_of(lambda bandit: bandit.log()),
     ]
     requests = [each.request for each in made if each.request is not None]
-    patterns = [(route, re.compile(re.sub(r"{\w+}", "[^/]+", route.path))) for route in ROUTES]
+    patterns = [(route, re.compile(re.sub(r"{\w+}", "[^/]+", route.path))) for route in ROUTES if not route.is_page]
     found = {
         route.operation
         for each in requests
@@ -332,7 +332,7 @@ def test_every_route_has_a_method() -> None:
         if each.method == route.method and pattern.fullmatch(each.path.partition("?")[0])
     }
     for_pages, for_operators = {"show_history", "list_arms", "watch"}, {"live", "ready", "show_metrics", "show_openapi"}
-    assert {route.operation for route in ROUTES} - found == for_pages | for_operators
+    assert {route.operation for route, _ in patterns} - found == for_pages | for_operators
 
 
 def test_methods_have_docstrings_and_signatures() -> None:

@@ -23,7 +23,7 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from rotting.server.http.openapi import document
+from rotting.server.http.routes import document
 from rotting.server.store.database import open_database
 from rotting.server.store.verify import verify
 from tests.conftest import STRESS

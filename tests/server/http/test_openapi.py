@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from rotting.server.http.openapi import document
+from rotting.errors import InvalidValueError
+from rotting.server.http import routes
 from rotting.server.http.problem_documents import KINDS
-from rotting.server.http.routes import ROUTES, Route, problems_of
+from rotting.server.http.routes import Route, check_parameters, document, problems_of
 from tests.helpers.services import Client
+
+ROUTES = [each for each in routes.ROUTES if not each.is_page]
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +55,17 @@ def test_every_reference_leads_somewhere_and_every_schema_is_used(api_document: 
     used = set(re.findall(r'"#/components/schemas/(\w+)"', text))
     assert used == set(api_document["components"]["schemas"])
     assert all(each.get("description") for each in api_document["components"]["schemas"].values())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"name": "a b"}, "name in the path must be 1 to 100 letters, digits or ._~-, and not . or .., got 'a b'"),
+        ({"name": ".."}, "name in the path must be 1 to 100 letters"),
+        ({"name": "a", "arm": "b" * 201}, "arm in the path must be 1 to 200 characters, got"),
+    ],
+)
+def test_an_invalid_name_is_refused_with_the_rule(parameters: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidValueError) as caught:
+        check_parameters(parameters)
+    assert str(caught.value).startswith(message)

@@ -1,17 +1,13 @@
 """The bandits of a service, with the methods of `Bandit`, over HTTP: `Client` blocks, `AsyncClient` is awaited."""
 
-from collections.abc import Iterable
-from typing import Self, TypeVar, overload
+from typing import Self, TypeVar
 
 from rotting.common.rules import nonnegative_int, positive
-from rotting.live.values import Decision
 from rotting.server.client.methods import Awaited, BanditMethods, Blocking, ServiceMethods
 from rotting.server.client.retries import Call, RetryLimits, run_blocking, send_with_retries
 from rotting.server.client.transport import AsyncTransport, BlockingTransport
 
 T = TypeVar("T")
-Names = Iterable[str] | None
-"""Names of arms."""
 
 
 def _limits(timeout: object, retries: object, deadline: object) -> RetryLimits:
@@ -22,102 +18,9 @@ def _limits(timeout: object, retries: object, deadline: object) -> RetryLimits:
 class RemoteBandit(BanditMethods, Blocking):
     """A bandit of a service; `Client.bandit` returns one."""
 
-    @overload
-    def decide(
-        self,
-        arms: Names = None,
-        count: None = None,
-        *,
-        without: Names = None,
-        unit: str | None = None,
-        key: str | None = None,
-        dry_run: bool = False,
-        fallback: Names = None,
-    ) -> Decision: ...
-    @overload
-    def decide(
-        self,
-        arms: Names = None,
-        *,
-        count: int,
-        without: Names = None,
-        unit: str | None = None,
-        key: str | None = None,
-        dry_run: bool = False,
-        fallback: Names = None,
-    ) -> tuple[Decision, ...]: ...
-
-    def decide(
-        self,
-        arms: Names = None,
-        count: int | None = None,
-        *,
-        without: Names = None,
-        unit: str | None = None,
-        key: str | None = None,
-        dry_run: bool = False,
-        fallback: Names = None,
-    ) -> Decision | tuple[Decision, ...]:
-        """Choose one arm or several, like `Bandit.decide`.
-
-        Args:
-            arms: the arms to choose from; all by default.
-            count: how many arms to choose.
-            without: arms not to choose.
-            unit: what the decision is for, such as a country or a user; the log keeps it.
-            key: idempotency key: the same key returns the same decisions again, also from other processes. By default each call
-                uses a new one.
-            dry_run: return what would be decided and change nothing. The decisions have the id "" and get no reward.
-            fallback: arms to choose from at random, here, if the service cannot be reached: there is no response in time, or it
-                is a server error (5xx). Such a decision has the id "" and the round 0, and gets no reward. If the service
-                refuses the request (4xx), the call raises an error all the same.
-        """
-        decisions: tuple[Decision, ...] = self._send(self._decide(arms, count, without, unit, key, dry_run, fallback))
-        return decisions[0] if count is None else decisions
-
 
 class AsyncRemoteBandit(BanditMethods, Awaited):
     """A bandit of a service, whose methods are awaited; `AsyncClient.bandit` returns one."""
-
-    @overload
-    async def decide(
-        self,
-        arms: Names = None,
-        count: None = None,
-        *,
-        without: Names = None,
-        unit: str | None = None,
-        key: str | None = None,
-        dry_run: bool = False,
-        fallback: Names = None,
-    ) -> Decision: ...
-    @overload
-    async def decide(
-        self,
-        arms: Names = None,
-        *,
-        count: int,
-        without: Names = None,
-        unit: str | None = None,
-        key: str | None = None,
-        dry_run: bool = False,
-        fallback: Names = None,
-    ) -> tuple[Decision, ...]: ...
-
-    async def decide(
-        self,
-        arms: Names = None,
-        count: int | None = None,
-        *,
-        without: Names = None,
-        unit: str | None = None,
-        key: str | None = None,
-        dry_run: bool = False,
-        fallback: Names = None,
-    ) -> Decision | tuple[Decision, ...]:
-        """Choose one arm or several, like `RemoteBandit.decide`."""
-        decisions: tuple[Decision, ...] = await self._send(self._decide(arms, count, without, unit, key, dry_run, fallback))
-        return decisions[0] if count is None else decisions
 
 
 class Client(ServiceMethods, Blocking):

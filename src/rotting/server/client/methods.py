@@ -12,7 +12,20 @@ from functools import cached_property, partial, update_wrapper
 from operator import itemgetter
 from random import SystemRandom
 from types import MethodType, NoneType
-from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, TypeVar, cast, overload
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 from urllib.parse import quote, urlencode
 
 from rotting.common.json_data import find_nonfinite
@@ -82,6 +95,54 @@ class method(Generic[Owner, P, T]):  # noqa: N801 - used as a decorator, like `p
         if owner is None:
             return self._make_call  # so that `help` shows its signature and docstring
         return MethodType(self._send, owner)
+
+
+Names = Iterable[str] | None
+"""Names of arms."""
+Made = Decision | tuple[Decision, ...]
+"""One decision, or several if `count` is given."""
+
+
+class DecideOptions(TypedDict, total=False):
+    """The other arguments of `decide`."""
+
+    without: Names
+    unit: str | None
+    key: str | None
+    dry_run: bool
+    fallback: Names
+
+
+class Decide(Protocol):
+    """The type of `RemoteBandit.decide`."""
+
+    @overload
+    def __call__(self, arms: Names = None, count: None = None, **options: Unpack[DecideOptions]) -> Decision: ...
+    @overload
+    def __call__(self, arms: Names = None, *, count: int, **options: Unpack[DecideOptions]) -> tuple[Decision, ...]: ...
+
+
+class AwaitedDecide(Protocol):
+    """The type of `AsyncRemoteBandit.decide`."""
+
+    @overload
+    async def __call__(self, arms: Names = None, count: None = None, **options: Unpack[DecideOptions]) -> Decision: ...
+    @overload
+    async def __call__(self, arms: Names = None, *, count: int, **options: Unpack[DecideOptions]) -> tuple[Decision, ...]: ...
+
+
+class decide_method(method[Any, ..., Any]):  # noqa: N801 - like `method`, with types that depend on `count`
+    """Decorator of `decide`."""
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> Callable[..., Call[Any]]: ...
+    @overload
+    def __get__(self, owner: Blocking, kind: type) -> Decide: ...
+    @overload
+    def __get__(self, owner: Awaited, kind: type) -> AwaitedDecide: ...
+
+    def __get__(self, owner: object, kind: type) -> object:
+        return super().__get__(owner, kind)  # type: ignore[call-overload]
 
 
 # --- Requests ---------------------------------------------------------------------------------------------------------------
@@ -183,6 +244,10 @@ def _parse_decisions(count: int, data: object) -> tuple[Decision, ...]:
     return decisions
 
 
+def _as_asked(count: int | None, decisions: tuple[Decision, ...]) -> Made:
+    return decisions[0] if count is None else decisions
+
+
 def _parse_outcomes(count: int, data: object) -> list[Outcome]:
     # The word is not checked: a newer service may know more outcomes.
     outcomes = [cast("Outcome", field(each, "outcome", str)) for each in field(data, "results", list)]
@@ -241,11 +306,11 @@ def _fallback_arms(arms: Iterable[str], count: object) -> list[str]:
     return named
 
 
-def _choose(arms: list[str], count: int) -> tuple[Decision, ...]:
+def _choose(arms: list[str], count: int | None) -> Made:
     """Choose different arms at random; their rounds are 0."""
     why = ArmExplanation(math.nan, math.nan, 0, math.nan, 0, 0)
-    chosen = _chance.sample(arms, count)
-    return tuple(Decision("", arm, 0, 1.0 / (len(arms) - k), why) for k, arm in enumerate(chosen))
+    chosen = _chance.sample(arms, count or 1)
+    return _as_asked(count, tuple(Decision("", arm, 0, 1.0 / (len(arms) - k), why) for k, arm in enumerate(chosen)))
 
 
 # --- Methods ----------------------------------------------------------------------------------------------------------------
@@ -333,39 +398,49 @@ class BanditMethods:
         call = _call("POST", f"{self._root}/{collection}", parse, body)
         return call if parameter is None else replace(call, parameter=parameter)
 
-    def _decide(
+    @decide_method
+    def decide(
         self,
-        arms: Iterable[str] | None,
-        count: int | None,
-        without: Iterable[str] | None,
-        unit: str | None,
-        key: str | None,
-        dry_run: bool,
-        fallback: Iterable[str] | None,
-    ) -> Call[tuple[Decision, ...]]:
-        """Return the call of `decide`.
+        arms: Names = None,
+        count: int | None = None,
+        *,
+        without: Names = None,
+        unit: str | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
+        fallback: Names = None,
+    ) -> Call[Any]:
+        """Choose one arm or several, like `Bandit.decide`.
 
-        Without a key the request gets a random one, so that a second attempt finds the decisions of the first. Nobody else
-        knows that key. If the caller gives up, nobody can ask for the decisions again, and the key is cancelled.
+        Args:
+            arms: the arms to choose from; all by default.
+            count: how many arms to choose.
+            without: arms not to choose.
+            unit: what the decision is for, such as a country or a user; the log keeps it.
+            key: idempotency key: the same key returns the same decisions again, also from other processes. By default each call
+                uses a new one.
+            dry_run: return what would be decided and change nothing. The decisions have the id "" and get no reward.
+            fallback: arms to choose from at random, here, if the service cannot be reached: there is no response in time, or it
+                is a server error (5xx). Such a decision has the id "" and the round 0, and gets no reward. If the service
+                refuses the request (4xx), the call raises an error all the same.
         """
         wanted = 1 if count is None else count
+        # A second attempt with the same key finds the decisions of the first. If the caller gives up, nobody else knows a key
+        # that was made here, and it is cancelled.
         own_key = new_key()
-        body: dict[str, object] = {}
-        if count is not None:
-            body["count"] = count
-        if arms is not None:
-            body["arms"] = _to_list("arms", arms)
-        if without is not None:
-            body["without"] = _to_list("without", without)
-        if unit is not None:
-            body["unit"] = unit
+        given = {"count": count, "arms": _to_list("arms", arms), "without": _to_list("without", without), "unit": unit}
+        body = {name: value for name, value in given.items() if value is not None}
         if dry_run is not False:
             body["dry_run"] = dry_run
         body["idempotency_key"] = own_key if key is None else key  # last: errors show the beginning
+
+        def parse(data: object) -> Made:
+            return _as_asked(count, _parse_decisions(wanted, data))
+
         return replace(
-            self._post("decisions", partial(_parse_decisions, wanted), body),
+            self._post("decisions", parse, body),
             cleanup=partial(self._cancel_key, own_key) if key is None and not dry_run else None,
-            fallback=None if fallback is None else partial(_choose, _fallback_arms(fallback, wanted), wanted),
+            fallback=None if fallback is None else partial(_choose, _fallback_arms(fallback, wanted), count),
         )
 
     def _cancel_key(self, key: str) -> Call[Outcome]:

@@ -6,7 +6,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from os import PathLike
@@ -25,10 +25,10 @@ from rotting.errors import (
     StoreError,
     StoreFullError,
 )
-from rotting.server.http import handlers, routes
+from rotting.server.http import handlers as _handlers  # noqa: F401 - fills the table of routes
 from rotting.server.http import messages as m
 from rotting.server.http.problem_documents import ProblemError, broken_rule, of_body
-from rotting.server.http.routes import Route
+from rotting.server.http.routes import ROUTES, Route, check_parameters
 from rotting.server.http.service import Service, ServiceOptions
 from rotting.server.http.tokens import Holder, TokenFile
 from rotting.server.store.database import Durability, open_database
@@ -63,9 +63,6 @@ class Asked(NamedTuple):
     body: Any
 
 
-Handler = Callable[[Asked], Awaitable[Response]]
-
-
 def create_application(
     store: str | PathLike[str],
     *,
@@ -95,7 +92,7 @@ def create_application(
         TokenFile(Path(settings.token_file))  # refused before anything is created
     service = Service(open_database(store, durability, create=create), settings)
     paths: dict[str, dict[str, Route]] = {}
-    for route in routes.ALL:
+    for route in ROUTES:
         paths.setdefault(route.path.replace("{arm}", "{arm:path}"), {})[route.method] = route
     endpoints = [
         StarletteRoute(path, partial(_endpoint, service, by_method), methods=list(by_method))
@@ -136,7 +133,7 @@ async def _endpoint(service: Service, by_method: dict[str, Route], request: Requ
     await service.start()  # in an application that is mounted in another one, nobody else does
     service.running += 1
     try:
-        routes.check_parameters(request.path_params)
+        check_parameters(request.path_params)
         holder = service.admission.check(request, route.scope, request.path_params.get("name"))
         async with asyncio.timeout(service.options.deadline):
             response = await _respond(service, route, request, holder)
@@ -166,8 +163,7 @@ async def _respond(service: Service, route: Route, request: Request, holder: Hol
     query = _decode_query(route, request)
     body = await _decode_body(service, route, request)
     asked = Asked(service, request, holder, parameters.get("name", ""), parameters.get("arm", ""), query, body)
-    handler: Handler = getattr(handlers, route.operation)
-    return await handler(asked)
+    return await route.handler(asked)
 
 
 def _decode_query(route: Route, request: Request) -> object:

@@ -1,4 +1,4 @@
-"""The handlers of the service: one function for each operation of `routes`."""
+"""The handlers of the service: one function for each operation, and the routes that lead to them."""
 
 import asyncio
 import functools
@@ -20,9 +20,10 @@ from rotting.errors import InvalidArgumentError, InvalidValueError
 from rotting.live.bandit_state import MAX_PENDING
 from rotting.live.values import Decision, Outcome, seconds_in
 from rotting.policy import Policy, range_error
-from rotting.server.http import dashboard_files, history, openapi
+from rotting.server.http import dashboard_files, history
 from rotting.server.http import messages as m
 from rotting.server.http.problem_documents import ProblemError, broken_rule
+from rotting.server.http.routes import ROUTES, Route, document, route
 from rotting.server.http.service import check_active
 from rotting.server.keys import KEY_LIFETIME, key_time
 from rotting.server.store.database import all_records
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from rotting.server.http.application import Asked
 
 MAX_WATCHERS = 100
+_MAX_BODY_WITH_ARMS = 4 << 20  # bytes: room for 100,000 arms
+_BANDIT = "/v1/bandits/{name}"
+_ARM = f"{_BANDIT}/arms/{{arm}}"
+_TO_BANDIT = ("not-found", "archived")
 _PAUSE = 0.5  # seconds between two looks at the log for a client that watches it
 _SILENCE = 10.0  # seconds without an event, after which a comment keeps the connection open
 _PAGE_EVENTS = 500  # of a stream that are sent at once; a client that is further behind misses the older ones
@@ -47,6 +52,10 @@ def _json(content: object, status: int = 200, headers: dict[str, str] | None = N
 # --- Decisions --------------------------------------------------------------------------------------------------------------
 
 
+@route(
+    "POST", f"{_BANDIT}/decisions", "decide", body=m.DecisionRequest, needs_body=False, response=m.DecisionsResponse,
+    problems=(*_TO_BANDIT, "key-reused", "key-cancelled", "key-expired"), max_body=_MAX_BODY_WITH_ARMS,
+)  # fmt: skip
 async def decide(asked: "Asked") -> Response:
     """Choose one arm, or several."""
     wanted: m.DecisionRequest = asked.body
@@ -119,8 +128,9 @@ def _check_arms(folded: Folded, wanted: m.DecisionRequest) -> None:
         raise InvalidValueError("without", "leave an arm to choose", wanted.without, got="all of them")
 
 
+@route("POST", f"{_BANDIT}/rewards", "reward", body=m.Rewards, response=m.ResultsResponse, problems=_TO_BANDIT)
 async def reward(asked: "Asked") -> Response:
-    """Apply the rewards of decisions."""
+    """Report rewards; if one of them is refused, none is applied."""
     pairs = [(each.id, each.reward) for each in asked.body]
 
     def work(folded: Folded) -> list[Outcome]:
@@ -137,6 +147,9 @@ async def reward(asked: "Asked") -> Response:
     return _results([key for key, _ in pairs], outcomes)
 
 
+@route(
+    "POST", f"{_BANDIT}/cancellations", "decide", body=m.CancellationRequest, response=m.ResultsResponse, problems=_TO_BANDIT
+)
 async def cancel(asked: "Asked") -> Response:
     """Cancel decisions that were never shown."""
     ids, keys = asked.body.ids, asked.body.keys
@@ -164,6 +177,7 @@ async def cancel(asked: "Asked") -> Response:
     return _results(keys, await asked.service.change(asked.name, cancel_keys, asked.holder, keys=tuple(keys)))
 
 
+@route("POST", f"{_BANDIT}/expirations", "reward", body=m.ExpirationRequest, response=m.ExpirationResponse, problems=_TO_BANDIT)
 async def expire(asked: "Asked") -> Response:
     """Expire decisions that will get no reward."""
     wanted: m.ExpirationRequest = asked.body
@@ -193,6 +207,7 @@ def _results(ids: list[str], outcomes: list[Outcome]) -> Response:
 # --- Bandits ----------------------------------------------------------------------------------------------------------------
 
 
+@route("GET", "/v1/bandits", "read", query=m.ListQuery, response=m.BanditsResponse)
 async def list_bandits(asked: "Asked") -> Response:
     """List the bandits that the token is for."""
     service, after, limit = asked.service, asked.query.after, asked.query.limit
@@ -212,6 +227,10 @@ async def list_bandits(asked: "Asked") -> Response:
     return _json(await run_in_threadpool(rows))
 
 
+@route(
+    "PUT", _BANDIT, "admin", body=m.NewBandit, response=m.BanditResponse, statuses=(200, 201),
+    problems=("not-found", "bandit-differs"), max_body=_MAX_BODY_WITH_ARMS,
+)  # fmt: skip
 async def make_bandit(asked: "Asked") -> Response:
     """Create a bandit; repeating the request changes nothing."""
     service, name = asked.service, asked.name
@@ -265,13 +284,15 @@ def _policy(name: str, params: dict[str, float | str]) -> Policy:
         raise error.replace(field=f"params.{error.field}") from error
 
 
+@route("GET", _BANDIT, "read", response=m.BanditResponse, problems=("not-found",))
 async def show_bandit(asked: "Asked") -> Response:
     """Show a bandit."""
     return await asked.service.read(asked.name, _show)
 
 
+@route("POST", f"{_BANDIT}/archive", "admin", response=m.ArchiveResponse, problems=("not-found",))
 async def archive(asked: "Asked") -> Response:
-    """Archive a bandit: it makes no more decisions."""
+    """Archive a bandit: it makes no more decisions, but can be read."""
 
     def work(folded: Folded) -> None:
         folded.changes["archived"] = True
@@ -280,6 +301,7 @@ async def archive(asked: "Asked") -> Response:
     return _json(m.ArchiveResponse(asked.name, True))
 
 
+@route("DELETE", _BANDIT, "admin", response=m.DeletedResponse, problems=("not-found", "not-archived"))
 async def delete_bandit(asked: "Asked") -> Response:
     """Delete an archived bandit with its log."""
 
@@ -292,8 +314,12 @@ async def delete_bandit(asked: "Asked") -> Response:
     return _json(m.DeletedResponse(asked.name, True))
 
 
+@route(
+    "PUT", _ARM, "admin", body=m.ArmRequest, needs_body=False, response=m.ArmsResponse, statuses=(200, 201),
+    problems=(*_TO_BANDIT, "arms-changed"), conditional=True,
+)  # fmt: skip
 async def put_arm(asked: "Asked") -> Response:
-    """Add an arm, or bring back a retired one."""
+    """Add an arm, or bring back a retired one; an existing arm is not changed."""
     arm, body = asked.arm, asked.body
 
     def work(folded: Folded) -> Response:
@@ -310,6 +336,10 @@ async def put_arm(asked: "Asked") -> Response:
     return await asked.service.change(asked.name, work, asked.holder)
 
 
+@route(
+    "DELETE", _ARM, "admin", query=m.DeleteArmQuery, response=m.ArmsResponse,
+    problems=(*_TO_BANDIT, "last-arm", "arms-changed"), conditional=True,
+)  # fmt: skip
 async def delete_arm(asked: "Asked") -> Response:
     """Remove an arm."""
     arm, keep = asked.arm, asked.query.keep
@@ -376,6 +406,7 @@ def _show_arms(folded: Folded, status: int = 200) -> Response:
 # --- Reading ----------------------------------------------------------------------------------------------------------------
 
 
+@route("GET", f"{_BANDIT}/explain", "read", response=m.ExplainResponse, problems=("not-found",))
 async def explain(asked: "Asked") -> Response:
     """Return the index, mean, window and width of each arm."""
 
@@ -386,6 +417,7 @@ async def explain(asked: "Asked") -> Response:
     return _json(await asked.service.read(asked.name, explained))
 
 
+@route("GET", f"{_BANDIT}/history", "read", query=m.HistoryQuery, response=m.HistoryResponse, problems=("not-found",))
 async def show_history(asked: "Asked") -> Response:
     """Return choices and rewards over time, in buckets."""
     service, top = asked.service, asked.query.top
@@ -400,6 +432,7 @@ async def show_history(asked: "Asked") -> Response:
     return _json(await run_in_threadpool(encoded))
 
 
+@route("GET", f"{_BANDIT}/arms", "read", query=m.ArmsQuery, response=m.ArmListResponse, problems=("not-found",))
 async def list_arms(asked: "Asked") -> Response:
     """List arms with their choices, rewards and estimates."""
     service = asked.service
@@ -414,16 +447,18 @@ async def list_arms(asked: "Asked") -> Response:
     return _json(await run_in_threadpool(listed))
 
 
+@route("GET", f"{_BANDIT}/log", "read", query=m.LogQuery, response=m.LogResponse, problems=("not-found",))
 async def read_log(asked: "Asked") -> Response:
-    """Return events of a bandit as they are in the log."""
+    """Read the events of a bandit as they are in the log."""
     record, after = await asked.service.find(asked.name), asked.query.after
     events = await run_in_threadpool(asked.service.database.events, record, after + 1, asked.query.limit)
     rows = [{"number": n, "time": t, "caller": caller, "payload": msgspec.Raw(payload)} for n, t, caller, payload, _ in events]
     return _json({"events": rows, "next": events[-1].number if events else after})
 
 
+@route("GET", "/v1/events", "read", query=m.EventsQuery, response="text/event-stream", problems=("not-found",))
 async def watch(asked: "Asked") -> Response:
-    """Stream the events of a bandit as they happen."""
+    """Stream events as they happen (server-sent events); slow clients miss some."""
     name = asked.query.bandit
     if not asked.holder.may_use(name):
         raise broken_rule("forbidden", "bandit", "be one that the token is for", name)
@@ -463,11 +498,13 @@ async def _stream(asked: "Asked", record: BanditRecord) -> AsyncIterator[bytes]:
         service.watchers.discard(me)
 
 
+@route("GET", "/livez", None, response=m.HealthResponse)
 async def live(asked: "Asked") -> Response:
     """Report that the process is alive."""
     return _json(m.HealthResponse("alive"))
 
 
+@route("GET", "/readyz", None, response=m.HealthResponse, problems=("store-full", "store-failed"))
 async def ready(asked: "Asked") -> Response:
     """Report whether decisions can be stored."""
     # In a thread of its own: those of the pool may all be waiting.
@@ -475,6 +512,7 @@ async def ready(asked: "Asked") -> Response:
     return _json(m.HealthResponse("ready"))
 
 
+@route("GET", "/metrics", "read", response="text/plain")
 async def show_metrics(asked: "Asked") -> Response:
     """Return the metrics for Prometheus."""
     if asked.holder.bandits is not None:
@@ -490,6 +528,11 @@ async def show_page(asked: "Asked") -> Response:
     return Response(page.content, 200, {**headers, "content-type": page.content_type})
 
 
+for _path, _page in dashboard_files.FILES.items():
+    ROUTES.append(Route("GET", _path, show_page, None, response=_page.content_type, is_page=True))
+
+
+@route("GET", "/openapi.json", None, response=dict)
 async def show_openapi(asked: "Asked") -> Response:
     """Return the OpenAPI document."""
     return _json(_openapi())
@@ -497,4 +540,4 @@ async def show_openapi(asked: "Asked") -> Response:
 
 @functools.cache
 def _openapi() -> bytes:
-    return m.encode(openapi.document())
+    return m.encode(document())

@@ -20,7 +20,6 @@ from rotting.live.arms import restore_arm
 from rotting.live.events import one_by_one
 from rotting.live.values import ArmExplanation, Decision, Key
 from rotting.server.http import messages as m
-from rotting.server.http.routes import ArmsQuery
 from rotting.server.store.database import Database
 from rotting.server.store.events import BanditRecord
 
@@ -403,7 +402,7 @@ def _spark(plays: Sequence[int]) -> list[int]:
 
 
 def arm_list_response(
-    counted: RewardBuckets, reasons: Mapping[Hashable, ArmExplanation], retired: Sequence[Hashable], query: ArmsQuery
+    counted: RewardBuckets, reasons: Mapping[Hashable, ArmExplanation], retired: Sequence[Hashable], query: m.ArmsQuery
 ) -> m.ArmListResponse:
     """Return a page of the list of arms."""
     newest, recent = counted.recent()

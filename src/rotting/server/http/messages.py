@@ -1,4 +1,4 @@
-"""The bodies of requests and responses. Requests are checked strictly: no unknown fields, no strings for numbers."""
+"""The bodies and queries of requests, and the bodies of responses. Unknown fields, and strings for numbers, are refused."""
 
 from typing import Annotated, Any, Literal
 
@@ -321,6 +321,56 @@ class ArmListResponse(Struct):
     newest: int  # how many decisions the shares are computed from
     low: float | None  # the smallest mean or index of all arms
     high: float | None  # the largest mean or index of all arms
+
+
+# --- Queries ------------------------------------------------------------------------------------------------------------------
+
+
+class ListQuery(Struct, forbid_unknown_fields=True):
+    """Which bandits to list."""
+
+    after: Annotated[str, Meta(pattern=r"^[^\x00]*\Z", description="Only names after this one.")] = ""
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="How many at most.")] = 100
+
+
+class LogQuery(Struct, forbid_unknown_fields=True):
+    """Which events to read."""
+
+    after: Annotated[int, Meta(ge=0, le=2**53, description="Only events after this number.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=1_000, description="How many at most.")] = 100
+
+
+class DeleteArmQuery(Struct, forbid_unknown_fields=True):
+    """How to remove an arm."""
+
+    keep: Annotated[bool, Meta(description="Keep the rewards of the arm, for `resume`.")] = False
+
+
+class HistoryQuery(Struct, forbid_unknown_fields=True):
+    """How many arms the history lists."""
+
+    top: Annotated[int, Meta(ge=1, le=20, description="How many arms to list one by one.")] = 8
+
+
+ArmOrder = Literal["plays", "share", "index", "overall", "worn", "name"]
+
+
+class ArmsQuery(Struct, forbid_unknown_fields=True):
+    """Which arms to list."""
+
+    search: Annotated[str, Meta(max_length=200, description="Only arms with this text in their name, in any case.")] = ""
+    order: Annotated[ArmOrder, Meta(description="The sort order: largest first, worn arms first, or by name.")] = "plays"
+    offset: Annotated[int, Meta(ge=0, le=2**53, description="How many to skip.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=100, description="How many at most.")] = 25
+
+
+class EventsQuery(Struct, forbid_unknown_fields=True):
+    """Which events to watch."""
+
+    bandit: Annotated[str, Meta(pattern=NAME, description="The bandit whose events to watch.")]
+
+
+# --- Health -------------------------------------------------------------------------------------------------------------------
 
 
 class HealthResponse(Struct):
