@@ -6,14 +6,10 @@ and memory in proportion to the number of runs and marks, and equal those of the
 """
 
 import math
-from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-
-RunLengths = tuple[Floats, Ints]
-"""Numbers in order, and how often each is repeated."""
 
 _LONG_RUN = 1 << 12  # runs of at least this length are added by `add_repeatedly`, which takes as long as this many additions
 _BLOCK = 16 * _LONG_RUN  # additions that are done at a time; a shorter run always fits
@@ -32,35 +28,26 @@ def cumulative_sum(values: Floats) -> Floats:
     return _together(leading.cumsum(), rest.cumsum(), shift)
 
 
-def sums_at(marks: Ints, blocks: Callable[[], Iterable[RunLengths]], count: int) -> Floats:
-    """Return the entries `marks - 1` of `cumulative_sum` of the numbers in all blocks, bit for bit.
+def sums_at(marks: Ints, values: Floats, lengths: Ints) -> Floats:
+    """Return the entries `marks - 1` of `cumulative_sum` of numbers, each of which is repeated, bit for bit.
 
     Args:
-        marks: how many numbers to add up, in increasing order, between 1 and `count`.
-        blocks: yields the runs in blocks. It is called twice, since the largest number decides how all are split.
-        count: the number of numbers in all blocks.
+        marks: how many numbers to add up, in increasing order, at most the sum of the lengths.
+        values: the numbers.
+        lengths: how often each is repeated.
 
     Example:
-        >>> sums_at(np.array([2, 1_000_000]), lambda: [(np.array([0.1, 0.2]), np.array([3, 999_997]))], 1_000_000)
+        >>> sums_at(np.array([2, 1_000_000]), np.array([0.1, 0.2]), np.array([3, 999_997]))
         array([2.000000e-01, 1.999997e+05])
     """
-    shift = _shift(max(float(np.abs(values).max()) for values, _ in blocks()), count)
-    high, low = np.empty(marks.size, np.int64), np.empty(marks.size)
-    done, total, carry, first = 0, 0, 0.0, 0  # numbers added, the sums of their two parts, and marks passed
-    for values, lengths in blocks():
-        ends = done + lengths.cumsum()
-        last = int(np.searchsorted(marks, ends[-1], side="right"))
-        # Runs are cut at the marks, so that no mark lies inside a part.
-        cuts = np.union1d(ends, marks[first:last])
-        run = np.searchsorted(ends, cuts)
-        leading, rest = _split(values, shift)
-        parts = np.diff(cuts, prepend=done)
-        highs = total + (leading[run] * parts).cumsum()
-        lows = _add_runs(carry, rest[run], parts)
-        at = np.searchsorted(cuts, marks[first:last])
-        high[first:last], low[first:last] = highs[at], lows[at]
-        done, total, carry, first = int(ends[-1]), int(highs[-1]), float(lows[-1]), last
-    return _together(high, low, shift)
+    ends = lengths.cumsum()
+    shift = _shift(float(np.abs(values).max()), int(ends[-1]))
+    leading, rest = _split(values, shift)
+    place = np.searchsorted(ends, marks)
+    inside = ends[place] > marks
+    cuts = np.insert(ends, place[inside], marks[inside])  # runs are cut at the marks, so that no mark lies inside a part
+    run, parts, at = np.searchsorted(ends, cuts), np.diff(cuts, prepend=0), np.searchsorted(cuts, marks)
+    return _together((leading[run] * parts).cumsum()[at], _add_runs(rest[run], parts)[at], shift)
 
 
 def add_repeatedly(total: float, term: float, times: int) -> float:
@@ -112,12 +99,12 @@ def _together(high: Ints, low: Floats, shift: int) -> Floats:
     return np.asarray(np.ldexp(high.astype(np.float64), -shift) + low)
 
 
-def _add_runs(total: float, terms: Floats, lengths: Ints) -> Floats:
-    """Return `total` after each run of additions, every addition rounded."""
+def _add_runs(terms: Floats, lengths: Ints) -> Floats:
+    """Return the total after each run of additions, every addition rounded."""
     totals = np.empty(terms.size)
     ends = lengths.cumsum()
     long = np.flatnonzero(lengths >= _LONG_RUN)
-    k = 0
+    k, total = 0, 0.0
     while k < terms.size:
         if lengths[k] >= _LONG_RUN:
             totals[k] = add_repeatedly(total, float(terms[k]), int(lengths[k]))

@@ -16,14 +16,13 @@ If the exact optimum is too expensive to compute, the greedy oracle is used inst
 """
 
 from array import array
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.running_sums import RunLengths, sums_at
+from rotting.common.running_sums import sums_at
 from rotting.errors import InvalidValueError
 from rotting.problems.mean_table import SUM, Means, column_of, mean_at, mean_bounds, pulls_of, rounds_of, row_of, seek
 from rotting.problems.problem import Problem
@@ -38,8 +37,6 @@ GREEDY_RECOVERING = "greedy (not optimal: some arms recover)"
 
 MAX_SHARES = 2_000_000_000  # of divisions * T^2, which takes a second or two
 MAX_STATES = 50_000_000  # of (T + 1)^(1 + arms that follow their pulls), which takes less than a second
-
-_BLOCK = 1 << 14  # pieces of an arm's means that are read at a time
 
 
 def reference_kind(reference: str) -> str:
@@ -102,8 +99,8 @@ def optimal_rewards(problem: Problem, horizon: int | None = None, checkpoints: S
 
     Memory, apart from the table of the means: 40 bytes a checkpoint, and
 
-    - where all means follow the rounds only, or all follow pulls only and none rises, or none falls: a few blocks of 16,384
-      pieces an arm;
+    - where all means follow the rounds only, or all follow pulls only and none rises, or none falls: some times the size of
+      the table of the means, which has a piece for each change;
     - where they follow pulls only, some rising and some falling: 40 bytes a round, of at most 44,721 rounds;
     - where they follow both clocks: up to 24 bytes for each of the pull counts of the dynamic programming, at most 140 MB;
     - for the greedy oracle, where these are too expensive: 18 bytes for each change of the mean it earns, of which there are
@@ -247,13 +244,9 @@ def _follows_rounds(m: Means) -> bool:
     return bool(np.any(np.diff(m.round_first) > 1))
 
 
-def _blocks_of(m: Means, i: int, horizon: int) -> Iterator[RunLengths]:
-    """Yield the means of an arm that ignores the rounds, and for how many pulls each lasts, some at a time."""
-    starts = pulls_of(m, i)[0]
-    for k in range(0, starts.size, _BLOCK):
-        edges = starts[k : k + _BLOCK + 1]
-        lengths = np.diff(edges, append=horizon)[:_BLOCK]
-        yield row_of(m, i, 0, slice(k, k + _BLOCK)), lengths
+def _runs_of(m: Means, i: int, horizon: int) -> tuple[Floats, Ints]:
+    """Return the means of an arm that ignores the rounds, and for how many pulls each lasts."""
+    return row_of(m, i, 0), np.diff(pulls_of(m, i)[0], append=horizon)
 
 
 def _over_counts(m: Means, i: int, t: int) -> Floats:
@@ -265,8 +258,8 @@ def _over_counts(m: Means, i: int, t: int) -> Floats:
 
 def _is_sorted(m: Means, i: int, order: np.ufunc) -> bool:
     """Return whether the means of an arm that ignores the rounds never rise (`np.less_equal`) or never fall."""
-    blocks = (row_of(m, i, 0, slice(k, k + _BLOCK + 1)) for k in range(0, len(pulls_of(m, i)[0]), _BLOCK))
-    return all(np.all(order(values[1:], values[:-1])) for values in blocks)
+    values = row_of(m, i, 0)
+    return bool(np.all(order(values[1:], values[:-1])))
 
 
 class _Best(NamedTuple):
@@ -278,80 +271,41 @@ class _Best(NamedTuple):
     arms: Ints
 
 
-def _best_by_round(m: Means, others: Sequence[int], horizon: int, cut_by: Sequence[int] = ()) -> Iterator[_Best]:
-    """Yield blocks of intervals of rounds, within which no mean of `others` and no round piece of `cut_by` changes.
+def _best_by_round(m: Means, others: Sequence[int], horizon: int, cut_by: Sequence[int] = ()) -> _Best:
+    """Return intervals of rounds, within which no mean of `others` and no round piece of `cut_by` changes.
 
     If `others` is empty, the largest mean is -inf, and its arm is K.
     """
-    arms = [*others, *cut_by]
-    at = dict.fromkeys(arms, 0)  # the piece of each arm that the next round lies in
-    t = 1
-    while t <= horizon:
-        ahead = {i: rounds_of(m, i)[0][at[i] :] for i in arms}
-        end = min((int(each[_BLOCK]) for each in ahead.values() if each.size > _BLOCK), default=horizon + 1)
-        starts = {i: each[: np.searchsorted(each, end)] for i, each in ahead.items()}
-        dense = end - t <= sum(each.size for each in starts.values())
-        if dense:
-            edges = np.arange(t, end)
-        else:
-            edges = np.unique(np.concatenate([[t], *(each[1:] for each in starts.values())]))
-        means, best = np.full(edges.size, -np.inf), np.full(edges.size, len(m.kinds))
-        for i in others:
-            own = column_of(m, i, 0, slice(at[i], at[i] + starts[i].size))
-            if dense:
-                own = np.repeat(own, np.diff(np.maximum(starts[i], t), append=end))
-            else:
-                own = own[np.searchsorted(starts[i], edges, side="right") - 1]
-            better = own > means
-            means[better] = own[better]
-            best[better] = i
-        yield _Best(edges, np.diff(edges, append=end), means, best)
-        for i in arms:
-            at[i] += int(np.searchsorted(ahead[i], end, side="right")) - 1
-        t = end
+    starts = [rounds_of(m, i)[0] for i in (*others, *cut_by)]
+    dense = sum(each.size for each in starts) >= horizon
+    edges = np.arange(1, horizon + 1) if dense else np.unique(np.concatenate([[1], *starts]))
+    means, best = np.full(edges.size, -np.inf), np.full(edges.size, len(m.kinds))
+    for i, own_starts in zip(others, starts, strict=False):
+        own = np.repeat(column_of(m, i, 0), np.diff(np.searchsorted(edges, own_starts), append=edges.size))
+        better = own > means
+        means[better] = own[better]
+        best[better] = i
+    return _Best(edges, np.diff(edges, append=horizon + 1), means, best)
 
 
 def _sums_of_best(m: Means, others: Sequence[int], horizon: int, marks: Ints) -> Floats:
     """Return the sums of the best mean of every round."""
-    return sums_at(marks, lambda: ((best.means, best.lengths) for best in _best_by_round(m, others, horizon)), horizon)
-
-
-def _largest(m: Means, arms: Sequence[int], horizon: int) -> Iterator[RunLengths]:
-    """Yield the `horizon` largest means of falling arms, in order, some at a time."""
-    at = dict.fromkeys(arms, 0)  # the next piece of each arm
-    left = horizon
-    while left > 0:
-        ahead = {i: row_of(m, i, 0, slice(at[i], at[i] + _BLOCK)) for i in arms}
-        # The means of an arm that are not read yet are at most the last one that is.
-        hidden = (ahead[i][-1] for i in arms if at[i] + _BLOCK < pulls_of(m, i)[0].size)
-        least = max(hidden, default=-np.inf)
-        values, lengths = [], []
-        for i in arms:
-            taken = int(np.searchsorted(-ahead[i], -least, side="right"))
-            values.append(ahead[i][:taken])
-            lengths.append(np.diff(pulls_of(m, i)[0][at[i] : at[i] + taken + 1], append=horizon)[:taken])
-            at[i] += taken
-        arms = [i for i in arms if at[i] < pulls_of(m, i)[0].size]
-        merged, repeats = np.concatenate(values), np.concatenate(lengths)
-        order = np.argsort(-merged)
-        ends = repeats[order].cumsum()
-        order = order[: int(np.searchsorted(ends, left)) + 1]
-        repeats = np.diff(np.minimum(ends[: order.size], left), prepend=0)
-        yield merged[order], repeats
-        left -= int(repeats.sum())
+    best = _best_by_round(m, others, horizon)
+    return sums_at(marks, best.means, best.lengths)
 
 
 def _sums_of_largest(m: Means, arms: Sequence[int], horizon: int, marks: Ints) -> Floats:
     """Return the sums of the largest means of falling arms."""
-    return sums_at(marks, partial(_largest, m, arms, horizon), horizon)
+    values, lengths = (np.concatenate(each) for each in zip(*(_runs_of(m, i, horizon) for i in arms), strict=True))
+    order = np.argsort(-values)
+    ends = lengths[order].cumsum()
+    used = int(np.searchsorted(ends, horizon)) + 1
+    return sums_at(marks, values[order[:used]], np.diff(np.minimum(ends[:used], horizon), prepend=0))
 
 
 def _sums_of_best_arm(m: Means, arms: Sequence[int], horizon: int, marks: Ints) -> Floats:
     """Return the sums of the means of the arm that is best up to each mark, if it alone is pulled."""
-    best = np.full(marks.size, -np.inf)
-    for i in arms:
-        np.maximum(best, sums_at(marks, partial(_blocks_of, m, i, horizon), horizon), out=best)
-    return best
+    return np.asarray(np.max([sums_at(marks, *_runs_of(m, i, horizon)) for i in arms], axis=0))
 
 
 def _best_division(m: Means, falling: Sequence[int], rising: Sequence[int], others: Sequence[int], horizon: int) -> Floats:
@@ -381,7 +335,8 @@ def _by_dynamic_programming(m: Means, by_pulls: Sequence[int], others: Sequence[
     centre = min(lows) / 2 + max(highs) / 2
     rest = None
     if others:
-        rest = np.concatenate([np.repeat(best.means, best.lengths) for best in _best_by_round(m, others, horizon)]) - centre
+        best = _best_by_round(m, others, horizon)
+        rest = np.repeat(best.means, best.lengths) - centre
     axes = len(by_pulls)
     value = np.zeros((1,) * axes)
     optimum = np.empty(horizon)
@@ -398,7 +353,7 @@ def _by_dynamic_programming(m: Means, by_pulls: Sequence[int], others: Sequence[
     return np.asarray(optimum + centre * np.arange(1, horizon + 1))
 
 
-def _play_greedily(m: Means, horizon: int) -> RunLengths:
+def _play_greedily(m: Means, horizon: int) -> tuple[Floats, Ints]:
     """Return the means that the greedy oracle collects, and for how many rounds each."""
     by_pulls, others = _split_arms(m)
     timed = [k for k, i in enumerate(by_pulls) if len(rounds_of(m, i)[0]) > 1]
@@ -408,34 +363,32 @@ def _play_greedily(m: Means, horizon: int) -> RunLengths:
     pulls = [0] * len(by_pulls)
     now = [mean_at(views, i, kt[k], kn[k]) for k, i in enumerate(by_pulls)]
     gains, lengths = array("d"), array("q")
-    for block in _best_by_round(m, others, horizon, cut_by=[by_pulls[k] for k in timed]):
-        for t, length, idle, idle_arm in zip(*(column.tolist() for column in block), strict=True):
-            end = t + length
-            for k in timed:
-                i = by_pulls[k]
-                kt[k] = seek(views.round_starts, kt[k], views.round_first[i + 1], t)
-                now[k] = mean_at(views, i, kt[k], kn[k])
-            while t < end:
-                best = max(now)
-                k = now.index(best)
-                i = by_pulls[k]
-                if idle > best or (idle == best and idle_arm < i):
-                    gains.append(idle)
-                    lengths.append(end - t)
-                    break
-                last = kn[k] + 1 == views.pull_first[i + 1]
-                stop = end if last else min(end, t + views.pull_starts[kn[k] + 1] - pulls[k])
-                gains.append(best)
-                lengths.append(stop - t)
-                pulls[k] += stop - t
-                t = stop  # noqa: PLW2901
-                kn[k] = seek(views.pull_starts, kn[k], views.pull_first[i + 1], pulls[k])
-                now[k] = mean_at(views, i, kt[k], kn[k])
+    best_others = _best_by_round(m, others, horizon, cut_by=[by_pulls[k] for k in timed])
+    for t, length, idle, idle_arm in zip(*map(memoryview, best_others), strict=True):  # type: ignore[arg-type]
+        end = t + length
+        for k in timed:
+            i = by_pulls[k]
+            kt[k] = seek(views.round_starts, kt[k], views.round_first[i + 1], t)
+            now[k] = mean_at(views, i, kt[k], kn[k])
+        while t < end:
+            best = max(now)
+            k = now.index(best)
+            i = by_pulls[k]
+            if idle > best or (idle == best and idle_arm < i):
+                gains.append(idle)
+                lengths.append(end - t)
+                break
+            last = kn[k] + 1 == views.pull_first[i + 1]
+            stop = end if last else min(end, t + views.pull_starts[kn[k] + 1] - pulls[k])
+            gains.append(best)
+            lengths.append(stop - t)
+            pulls[k] += stop - t
+            t = stop  # noqa: PLW2901
+            kn[k] = seek(views.pull_starts, kn[k], views.pull_first[i + 1], pulls[k])
+            now[k] = mean_at(views, i, kt[k], kn[k])
     return np.frombuffer(gains), np.frombuffer(lengths, np.int64)
 
 
 def _sums_of_greedy(m: Means, horizon: int, marks: Ints) -> Floats:
     """Return the sums of the means that the greedy oracle collects."""
-    gains, lengths = _play_greedily(m, horizon)
-    blocks = [slice(k, k + _BLOCK) for k in range(0, gains.size, _BLOCK)]
-    return sums_at(marks, lambda: ((gains[block], lengths[block]) for block in blocks), horizon)
+    return sums_at(marks, *_play_greedily(m, horizon))
