@@ -10,7 +10,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rotting.errors import InvalidValueError
-from rotting.live import policy_state as states
 from rotting.live.arms import Arms
 from rotting.live.bandit import Bandit
 from rotting.live.events import Event
@@ -264,24 +263,6 @@ def test_many_arms_start_at_once_and_are_told_apart() -> None:
         bandit.update("zero", 1.0)
     with pytest.raises(ValueError, match="arms must be distinct, got 7 twice"):
         Bandit(make("eff-raw-ucb"), arms=[*range(50_000), 7, 9])
-
-
-@pytest.mark.parametrize("policy", [make("eff-raw-ucb", sigma="estimate"), Exp3.from_horizon(400)], ids=lambda each: each.name)
-def test_many_arms_come_and_go_as_few_do(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Among many, what is called then is compiled: to the same effect."""
-
-    def lived() -> dict[str, Any]:
-        bandit: Bandit[int | str] = Bandit(policy, arms=range(3), seed=1)
-        for k in range(30):
-            bandit.update(k % 3, reward_at(k % 3, k))
-        bandit.forget(0)
-        bandit.retire(2)
-        bandit.add_arm("new")
-        return bandit.get_state()
-
-    few = lived()
-    monkeypatch.setattr(states, "_MANY_ARMS", 1)
-    assert lived() == few
 
 
 @given(LIVES)

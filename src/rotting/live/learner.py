@@ -165,7 +165,7 @@ class Learner:
 
     def grow(self, capacity: int) -> None:
         """Give the state a larger capacity."""
-        self.state = states.grow(self.policy, self.state, self.n_slots, capacity, self.compile)
+        self.state = states.grow(self.policy, self.state, self.n_slots, capacity)
         self.capacity = capacity
 
     def choose(self, t: int, key: int, arms: Ints) -> int:
@@ -263,13 +263,13 @@ class Learner:
         # One slot at a time, since some policies take the number of slots for the number of arms.
         n_slots = self.n_slots + 1
         capacity = max(self.capacity, states.first_capacity(self.policy, n_slots, FIRST_CAPACITY))
-        self.state = states.grow(self.policy, self.state, n_slots, capacity, self.compile)
+        self.state = states.grow(self.policy, self.state, n_slots, capacity)
         self.n_slots, self.capacity = n_slots, capacity
 
     def set_present(self, slots: Ints) -> None:
         """Tell the policy which arms are present."""
-        states.set_present(self.policy, self.state, slots, self.compile)
+        states.set_present(self.policy, self.state, slots)
 
     def forget(self, slot: int) -> None:
         """Reset a slot, as if its arm had never been pulled."""
-        states.forget_arm(self.policy, self.state, slot, self.capacity, self.compile)
+        states.forget_arm(self.policy, self.state, slot, self.capacity)

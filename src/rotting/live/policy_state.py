@@ -7,7 +7,7 @@ what is tuned to the number of arms (`Kernel.tune`). Nothing else needs to be kn
 
 import base64
 from collections.abc import Callable, Hashable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
@@ -20,9 +20,7 @@ from rotting.policies.kernels.policy_functions import new_state as new_state  # 
 from rotting.policies.kernels.readable_errors import is_library_code, with_readable_errors
 from rotting.policies.parts.presence import Presence
 from rotting.policy import Kernel, Policy, small_capacity
-from rotting.simulation.engines.tiers import CompileMode, EntryPoint, Functions, resolve_mode
-
-_MANY_ARMS = 1_000  # arms: with more, compiling the functions that add and remove arms pays
+from rotting.simulation.engines.tiers import CompileMode, resolve_mode
 
 
 def first_capacity(policy: Policy, n_arms: int, rounds: int) -> int:
@@ -40,7 +38,7 @@ def copy(state: State) -> State:
     return unflatten(state, (array.copy() for array in arrays(state)))
 
 
-def grow(policy: Policy, state: State, n_arms: int, capacity: int, compile: CompileMode = "auto") -> State:
+def grow(policy: Policy, state: State, n_arms: int, capacity: int) -> State:
     """Return a larger state with the content of `state`, tuned to its number of arms."""
     larger: State = new_state(policy, n_arms, capacity)
     for old, new in zip(arrays(state), arrays(larger), strict=True):
@@ -48,7 +46,7 @@ def grow(policy: Policy, state: State, n_arms: int, capacity: int, compile: Comp
     presence = _presence(larger)
     if presence is not None:
         presence.number[0] = presence.here.sum()
-    _tune(policy, larger, compile)
+    _tune(policy, larger)
     return larger
 
 
@@ -106,56 +104,24 @@ def _types(value: object) -> object:
     return type(value)
 
 
-class _ArmFunctions(Functions):
-    """The functions that read every arm when one of them is added or removed; None if they are not the library's own."""
-
-    tune: Callable[..., None] | None
-    forget: Callable[..., None] | None
-
-    def __init__(self, policy: Policy, mode: CompileMode) -> None:
-        super().__init__(partial(_arm_entries, policy), mode)
+def _call(function: KernelFunction, policy: Policy, state: NamedTuple, *arguments: object) -> None:
+    """Call the function `tune` or `forget` of a policy, interpreted: they are called only when arms come or go."""
+    with_readable_errors(policy, function, function)(policy.params, state, *arguments)
 
 
-def _arm_entries(policy: Policy) -> dict[str, EntryPoint | None]:
-    example = policy.params, new_state(policy, 1, 1)
-    return {
-        "tune": _library_entry(policy.kernel.tune, policy, *example),
-        "forget": _library_entry(policy.kernel.forget, policy, *example, 0),
-    }
-
-
-def _library_entry(function: KernelFunction | None, policy: Policy, *example: object) -> EntryPoint | None:
-    if function is None or not is_library_code(function):
-        return None
-    return EntryPoint(function, policy, example, allocates=True)
-
-
-def _call(name: str, policy: Policy, state: NamedTuple, n_arms: int, compile: CompileMode, *arguments: object) -> None:
-    """Call the function `tune` or `forget` of a policy: as `Functions` says if there are many arms, otherwise interpreted.
-
-    Functions from outside the library are always interpreted: these ones need not compile.
-    """
-    function: KernelFunction = getattr(policy.kernel, name)
-    if n_arms >= _MANY_ARMS and is_library_code(function):
-        function = getattr(shared(policy, state, compile, _ArmFunctions), name)
-    else:
-        function = with_readable_errors(policy, function, function)
-    function(policy.params, state, *arguments)
-
-
-def _tune(policy: Policy, state: NamedTuple, compile: CompileMode) -> None:
+def _tune(policy: Policy, state: NamedTuple) -> None:
     if policy.kernel.tune is not None:
-        _call("tune", policy, state, max(array.shape[0] for array in arrays(state)), compile)
+        _call(policy.kernel.tune, policy, state)
 
 
-def set_present(policy: Policy, state: NamedTuple, arms: Ints, compile: CompileMode = "auto") -> None:
+def set_present(policy: Policy, state: NamedTuple, arms: Ints) -> None:
     """Write which arms are present into the state, if it has a field for it."""
     presence = _presence(state)
     if presence is not None:
         presence.here[:] = 0
         presence.here[arms] = 1
         presence.number[0] = arms.size
-        _tune(policy, state, compile)
+        _tune(policy, state)
 
 
 def has_arm_axis(policy: Policy) -> list[bool]:
@@ -164,12 +130,12 @@ def has_arm_axis(policy: Policy) -> list[bool]:
     return [a.shape != b.shape for a, b in zip(arrays(one), arrays(two), strict=True)]
 
 
-def forget_arm(policy: Policy, state: NamedTuple, arm: int, capacity: int, compile: CompileMode = "auto") -> None:
+def forget_arm(policy: Policy, state: NamedTuple, arm: int, capacity: int) -> None:
     """Make one arm of the state as if it had never been pulled."""
     fresh = arrays(new_state(policy, 1, capacity))
     by_arm = [pair for *pair, is_by_arm in zip(arrays(state), fresh, has_arm_axis(policy), strict=True) if is_by_arm]
     if policy.kernel.forget is not None:
-        _call("forget", policy, state, len(by_arm[0][0]) if by_arm else 1, compile, arm)
+        _call(policy.kernel.forget, policy, state, arm)
     for array, new in by_arm:
         array[arm] = new[0]
 

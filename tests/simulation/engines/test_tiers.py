@@ -222,25 +222,8 @@ assert not any(files for _, _, files in os.walk(os.environ["NUMBA_CACHE_DIR"]))
     "program", [GREEDY_ORACLE, FORMULA, MANY_ARMS, BY_ENVIRONMENT], ids=["oracle", "formula", "arms", "all"]
 )
 def test_with_never_nothing_is_compiled(program: str, tmp_path: Path) -> None:
-    """The greedy oracle looks up many means, and 1,500 arms are tuned: both are compiled otherwise."""
+    """The greedy oracle looks up many means, and is compiled otherwise."""
     run(NEVER.format(program), tmp_path)
-
-
-ADDED_ARMS = """
-import sys, rotting
-bandits = [rotting.Bandit(rotting.SWUCB(tau=50), arms=range(1_500), seed=5, compile=mode) for mode in ("auto", "never")]
-for bandit in bandits:
-    bandit.update(7, 1.0)
-    bandit.remove_arm(7)
-    bandit.add_arm("new")
-assert "numba" not in sys.modules
-assert bandits[0].get_state()["state"] == bandits[1].get_state()["state"]
-"""
-
-
-@compiled_only
-def test_adding_one_of_many_arms_does_not_wait_for_the_compiler(tmp_path: Path) -> None:
-    run(ADDED_ARMS, tmp_path)
 
 
 IN_MEMORY = """
