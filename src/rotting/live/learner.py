@@ -15,7 +15,7 @@ from rotting.live.policy_state import shared
 from rotting.policies.kernels.binding import Bindings, KernelFunction, bind
 from rotting.policies.kernels.policy_functions import explain, new_state, update
 from rotting.policies.kernels.readable_errors import is_library_code
-from rotting.policies.parts.hull import LARGE, longer, longer_with_reserve
+from rotting.policies.parts.hull import longer, longer_at_once
 from rotting.policy import Params, Policy, Reason
 from rotting.simulation.engines.game import full_parts, is_full, set_propensity, write_propensity
 from rotting.simulation.engines.kernel_errors import check_choice, check_reason
@@ -106,9 +106,8 @@ def _entries(policy: Policy) -> dict[str, EntryPoint | None]:
 
 
 @cache
-def _enlarge_with_reserve(enlarge: KernelFunction) -> KernelFunction:
-    """Return a policy's `enlarge` for interpreted code, which copies nothing in most calls."""
-    return bind(enlarge, {longer: longer_with_reserve})
+def _interpreted_enlarge(enlarge: KernelFunction) -> KernelFunction:
+    return bind(enlarge, {longer: longer_at_once})
 
 
 class Learner:
@@ -138,9 +137,7 @@ class Learner:
         self._may_be_full = kernel.enlarge is not None
         self._enlarge: KernelFunction | None = None
         if kernel.enlarge is not None and is_library_code(kernel.enlarge):
-            self._enlarge = _enlarge_with_reserve(kernel.enlarge)
-            if capacity >= LARGE:
-                self.state = self._enlarge(self._params, state, capacity)
+            self._enlarge = _interpreted_enlarge(kernel.enlarge)
         self._propensities_are_trusted = functions.propensities_are_trusted
 
     @classmethod

@@ -10,11 +10,11 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import positive_int
-from rotting.common.running_sums import cumulative_sum
 from rotting.errors import InvalidValueError
 from rotting.paper.theory.upper_bounds import constant, subgaussian_scale
 from rotting.policy import Policy
 from rotting.problems.mean_table import PRODUCT, Means, column_of, pulls_of, rounds_of, row_of
+from rotting.problems.oracle import cumulative_sum
 from rotting.problems.problem import Problem, Rotting
 
 SHOWN_PIECES = 12  # stationary pieces whose gaps are listed; a drift has one per round

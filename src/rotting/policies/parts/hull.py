@@ -27,8 +27,6 @@ from rotting.policy import Params, Reason
 FIRST = 16  # points that fit into an arm's first place
 _SIZES = 48  # kinds of places: of 16, 32, 64, ... points
 _NONE = -1
-LARGE = 1 << 14  # points from which on copying takes long, and a reserve takes up no memory
-_RESERVE = 8  # the size of a reserve in capacities
 
 SLACK = 2.0**-50  # of the sums: more than the roundings of a quick test together
 _MANY_VERTICES = 96  # with at least this many, leaps are faster than testing all
@@ -85,18 +83,11 @@ def longer(array: Floats, used: int, capacity: int) -> Floats:
     return new
 
 
-def longer_with_reserve(array: Floats, used: int, capacity: int) -> Floats:
-    """Return what `longer` returns, without copying if the array has a reserve. To be bound to `longer` in interpreted code.
-
-    The result is the first part of a longer array, the reserve. A system provides the memory of a large array of zeros where it
-    is written to, so the rest of a reserve takes up no memory. It lasts long: where hulls grow most, on means that fall
-    steadily, they grow with the cube root of the number of rounds.
-    """
-    reserve = array.base
-    if reserve is None or reserve.size < capacity:
-        reserve = np.zeros(_RESERVE * capacity if capacity >= LARGE else capacity)
-        reserve[:used] = array[:used]
-    return reserve[:capacity]
+def longer_at_once(array: Floats, used: int, capacity: int) -> Floats:
+    """Return what `longer` returns. To be bound to it in interpreted code, where this is the faster way."""
+    new = np.zeros(capacity)
+    new[:used] = array[:used]
+    return new
 
 
 def _kind(room: int) -> int:

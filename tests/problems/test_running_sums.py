@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rotting.common import running_sums as sums
 from rotting.common.arrays import Floats
-from rotting.common.running_sums import add_repeatedly, cumulative_sum, sums_at
+from rotting.problems import oracle as sums
+from rotting.problems.oracle import add_repeatedly, cumulative_sum, sums_at
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6, -1e6, 1e-300])
