@@ -394,12 +394,12 @@ def _sums_of_greedy(m: Means, horizon: int, marks: Ints) -> Floats:
     return sums_at(marks, *_play_greedily(m, horizon))
 
 
-# --- Running sums ---------------------------------------------------------------------------------------------------------------
+# --- Running sums -------------------------------------------------------------------------------------------------------------
 #
 # They are accurate to about one unit in the last place, of single numbers or of runs of equal numbers. A number is split in
 # two: its leading bits, which are added exactly as 64-bit integers, and a rest, whose running sum is so small that its rounding
-# errors do not matter. A run of equal numbers is added in a few steps. So sums at a few marks take time and memory in proportion
-# to the number of runs and marks, and equal those of the numbers added one by one bit for bit.
+# errors do not matter. A run of equal numbers is added in a few steps. So sums at a few marks take time and memory in
+# proportion to the number of runs and marks, and equal those of the numbers added one by one bit for bit.
 
 _LONG_RUN = 1 << 12  # runs of at least this length are added by `add_repeatedly`, which takes as long as this many additions
 _BLOCK = 16 * _LONG_RUN  # additions that are done at a time; a shorter run always fits
