@@ -121,7 +121,7 @@ def set_format(database: Database, number: int) -> None:
             connection.pragma("user_version", number)
         else:
             transaction.record("songs")
-            connection.execute(database.statement("UPDATE {schema}.rotting_format SET format = %s"), (number,))  # type: ignore[attr-defined]
+            connection.execute(database.statement("UPDATE {format} SET format = %s"), (number,))  # type: ignore[attr-defined]
 
 
 def test_a_format_that_is_raised_meanwhile_is_noticed_by_the_next_turn(place: str) -> None:
