@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rotting.errors import InvalidValueError, PathMissingError, StoreDamagedError, StoreFailedError
-from rotting.server.store.database import Database, all_records
+from rotting.server.store.database import Database, all_records, is_postgres
 from rotting.server.store.events import BanditRecord
-from rotting.server.store.snapshots import check_chain
+from rotting.server.store.turns import load
 
 
 def copy(source: Database, target: Database, progress: Callable[[int], object] | None = None) -> int:
@@ -55,8 +55,12 @@ def _copy_bandit(source: Database, target: Database, record: BanditRecord, progr
             if locked is not None:
                 transaction.append(locked, (), keys)
         after = keys[-1].key
-    if check_chain(target, created)[0] != number:
+    copied_record = target.find(record.name)
+    if copied_record is None or load(target, copied_record).number != number:  # which checks every digest
         raise StoreDamagedError(f"does not hold what was copied of bandit {record.name!r}", target.place)
+    for snapshot in reversed(source.snapshots(record)):  # so that the copy opens as fast
+        if record.base < snapshot.number <= number:
+            target.save_snapshot(copied_record, snapshot)
     return number - copied
 
 
@@ -64,6 +68,8 @@ def backup(path: str | os.PathLike[str], target: str | os.PathLike[str]) -> None
     """Copy an SQLite file as it is at one moment, even while it is being written to."""
     from rotting.server.store.sqlite import SQLiteDatabase  # noqa: PLC0415 - needs an extra
 
+    if is_postgres(os.fspath(path)):
+        raise InvalidValueError("store", "be an SQLite file", None, got="the address of a PostgreSQL database: use pg_dump")
     place = Path(target)
     if os.path.lexists(place):
         raise InvalidValueError("copy", "be a new file", place, hint=", which exists")

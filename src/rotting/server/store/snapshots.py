@@ -9,11 +9,10 @@ import time
 import zlib
 from typing import TYPE_CHECKING
 
-from rotting.errors import StoreDamagedError
 from rotting.live.bandit_state import BanditState
 from rotting.live.saved_state import restore, save
 from rotting.server.keys import KEY_LIFETIME
-from rotting.server.store.events import MICROSECOND, BanditRecord, StoredSnapshot, decode_event, event_digest
+from rotting.server.store.events import MICROSECOND, StoredSnapshot
 from rotting.simulation.engines.tiers import CompileMode
 
 if TYPE_CHECKING:
@@ -82,18 +81,3 @@ def sweep(database: "Database", now: float | None = None) -> int:
         deleted += some
         time.sleep(0.005)  # others take their turns
     return deleted
-
-
-def check_chain(database: "Database", record: BanditRecord) -> tuple[int, bytes]:
-    """Check every event of a log against its digest; return the number and the digest of the last one."""
-    number, digest = record.base, record.first_digest
-    while True:
-        events = database.events(record, number + 1)
-        if not events:
-            return number, digest
-        for event in events:
-            known = event_digest(digest, number + 1, event.time, event.caller, event.payload)
-            if event.number != number + 1 or event.digest != known:
-                raise StoreDamagedError(f"is damaged: event {number + 1} of bandit {record.name!r} is not what was written")
-            decode_event(event)
-            number, digest = event.number, event.digest

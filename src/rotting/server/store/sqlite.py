@@ -134,15 +134,18 @@ class SQLiteDatabase(Database):
 
     def _check_path(self) -> None:
         path = self.path
-        if path.is_dir():
-            raise NotAStoreError("is not a store: it is a folder", path)
-        if not path.exists():
-            if not self._create:
-                raise PathMissingError(f"no such store: {path}")
-            if not path.parent.is_dir():
-                raise PathMissingError(f"no such folder: {path.parent}")
-        elif path.stat().st_size == 0 and not self._create:
-            raise NotAStoreError("is not a store: it is an empty file", path)
+        try:
+            if path.is_dir():
+                raise NotAStoreError("is not a store: it is a folder", path)
+            if not path.exists():
+                if not self._create:
+                    raise PathMissingError(f"no such store: {path}")
+                if not path.parent.is_dir():
+                    raise PathMissingError(f"no such folder: {path.parent}")
+            elif path.stat().st_size == 0 and not self._create:
+                raise NotAStoreError("is not a store: it is an empty file", path)
+        except PermissionError as error:
+            raise StoreReadOnlyError("is in a folder that this user may not open", path) from error
         kind = _file_system(path.parent)
         if kind in _NETWORK:
             reason = f"is on a network file system ({kind}), where SQLite's locks do not work: use PostgreSQL, or a local disk"
