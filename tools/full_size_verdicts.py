@@ -12,12 +12,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from rotting.common.json_data import JsonDict
 from rotting.errors import InvalidValueError
 from rotting.paper.experiments import FULL_SIZE, list_experiments
-from rotting.paper.report.model import VerdictData, kept_claims, read_verdicts
+from rotting.paper.report.model import kept_claims, read_verdicts
 
 
-def merged(kept: VerdictData | None, reports: Sequence[VerdictData], commit: str) -> VerdictData:
+def merged(kept: JsonDict | None, reports: Sequence[JsonDict], commit: str) -> JsonDict:
     """Return the verdicts of some reports in the place of those that were kept.
 
     Args:
@@ -32,7 +33,7 @@ def merged(kept: VerdictData | None, reports: Sequence[VerdictData], commit: str
                 got = f"{name} of the {each['size']} size"
                 raise InvalidValueError("reports", "be of the full size", each["size"], got=got)
             found[name] = {**each, "commit": commit}
-    data: VerdictData = {**reports[0], "experiments": {name: found[name] for name in list_experiments() if name in found}}
+    data: JsonDict = {**reports[0], "experiments": {name: found[name] for name in list_experiments() if name in found}}
     kept_claims(data)  # which must be able to read it
     return data
 

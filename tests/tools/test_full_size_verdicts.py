@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from rotting.common.json_data import JsonDict
 from rotting.errors import InvalidValueError
 from rotting.paper import experiments
-from rotting.paper.report.model import FORMAT, FORMAT_VERSION, ExperimentData, VerdictData, kept_claims, read_verdicts
+from rotting.paper.report.model import FORMAT, FORMAT_VERSION, kept_claims, read_verdicts
 from tests.helpers.tiny_experiments import tiny
 from tools import full_size_verdicts as maker
 
@@ -17,9 +18,9 @@ __all__ = ["tiny"]
 FIRST, SECOND, THIRD = experiments.list_experiments()[:3]
 
 
-def named(*names: str, size: str = "full") -> VerdictData:
+def named(*names: str, size: str = "full") -> JsonDict:
     """The data of a report of some experiments, of this size."""
-    made: ExperimentData = {
+    made: JsonDict = {
         "size": size,
         "date": "2026-11-17",
         "commit": "",

@@ -5,47 +5,17 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import resources
-from typing import NotRequired, TypedDict
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.display.figures import COLOURS, Curve, Figure, curve_style
 from rotting.common.display.pages import figure_element
 from rotting.common.display.svg import SYMBOLS, dash_lengths, panel_text, sample
+from rotting.common.json_data import JsonDict
 from rotting.errors import MissingExtraError
 
 DIGITS = 6
 
 Numbers = list[float | int | None]
-
-
-class CurveData(TypedDict):
-    """A curve: its label and its x, as places in the lists of the figure, and its values."""
-
-    label: int
-    x: int
-    y: Numbers
-    low: NotRequired[Numbers]
-    high: NotRequired[Numbers]
-    points: NotRequired[bool]
-
-
-class PanelData(TypedDict):
-    """The axes of a panel, and its curves."""
-
-    x_label: str
-    y_label: str
-    x_log: bool
-    y_log: bool
-    y_max: float | None
-    curves: list[CurveData]
-
-
-class ChartData(TypedDict):
-    """A figure as `charts.js` reads it."""
-
-    labels: list[dict[str, str | int]]  # the text of each, and how its curves look
-    xs: list[Numbers]
-    panels: list[PanelData]
 
 
 def rounded(values: Iterable[float]) -> Numbers:
@@ -65,8 +35,10 @@ def rounded(values: Iterable[float]) -> Numbers:
     return written
 
 
-def chart_data(figure: Figure) -> ChartData:
+def chart_data(figure: Figure) -> JsonDict:
     """Return the data with which the script draws a figure. Curves over the same x share it, to save space.
+
+    The labels and the x of curves are places in the lists `labels` and `xs`.
 
     Example:
         >>> import numpy as np
@@ -86,15 +58,15 @@ def chart_data(figure: Figure) -> ChartData:
             values.append(rounded(x))
         return xs[key]
 
-    def curve_data(curve: Curve) -> CurveData:
-        data: CurveData = {"label": places[curve.label], "x": place(curve.x), "y": rounded(curve.y)}
+    def curve_data(curve: Curve) -> JsonDict:
+        data: JsonDict = {"label": places[curve.label], "x": place(curve.x), "y": rounded(curve.y)}
         if curve.low is not None and curve.high is not None:
             data["low"], data["high"] = rounded(curve.low), rounded(curve.high)
         if curve.points:
             data["points"] = True
         return data
 
-    panels: list[PanelData] = [
+    panels = [
         {
             "x_label": panel.x_label,
             "y_label": panel.y_label,
@@ -105,7 +77,7 @@ def chart_data(figure: Figure) -> ChartData:
         }
         for panel in figure.panels
     ]
-    labels: list[dict[str, str | int]] = [
+    labels = [
         {"text": label, "colour": k % len(COLOURS), "dash": _dash(k), "symbol": SYMBOLS[curve_style(k).marker][0]}
         for label, k in figure.styles.items()
     ]

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from rotting.common.display.figures import Figure
 from rotting.common.display.pages import About, day_text
 from rotting.common.display.tables import FormattedTable
+from rotting.common.json_data import JsonDict
 from rotting.common.machine import machine_line
 from rotting.common.statistics import Interval, NoInterval
 from rotting.errors import InvalidValueError
@@ -151,41 +152,6 @@ FORMAT = "rotting-verdicts"
 FORMAT_VERSION = 1
 
 
-class ClaimData(TypedDict):
-    """A claim in a file of verdicts. Infinite measurements are strings that `float` reads; infinite thresholds are None."""
-
-    verdict: str
-    measured: float | str | None
-    measured_low: float | str | None
-    measured_high: float | str | None
-    claimed_low: float | None
-    claimed_high: float | None
-    samples: int
-    quantity: str
-    reason: str
-    synthetic: bool
-
-
-class ExperimentData(TypedDict):
-    """The claims of an experiment in a file of verdicts, and how they were measured."""
-
-    size: str
-    date: str
-    commit: str
-    machine: str
-    versions: dict[str, str]
-    kept_games: int
-    claims: dict[str, ClaimData]
-
-
-class VerdictData(TypedDict):
-    """A file of verdicts."""
-
-    format: str
-    version: int
-    experiments: dict[str, ExperimentData]
-
-
 @dataclass(frozen=True)
 class KeptClaim:
     """A claim as another report decided it.
@@ -215,7 +181,7 @@ def _compared(claim: Claim) -> tuple[object, ...]:
 
 def verdicts_json(sections: Sequence[Section], about: ReportAbout) -> str:
     """Return the verdicts of a report with their measurements, as JSON for `read_verdicts`."""
-    experiments: dict[str, ExperimentData] = {
+    experiments: dict[str, JsonDict] = {
         section.id: {
             "size": section.settings.get("size", ""),
             "date": about.date.date().isoformat(),
@@ -228,11 +194,11 @@ def verdicts_json(sections: Sequence[Section], about: ReportAbout) -> str:
         for section in sections
         if section.findings.claims
     }
-    data: VerdictData = {"format": FORMAT, "version": FORMAT_VERSION, "experiments": experiments}
+    data = {"format": FORMAT, "version": FORMAT_VERSION, "experiments": experiments}
     return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _claim_data(claim: Claim) -> ClaimData:
+def _claim_data(claim: Claim) -> JsonDict:
     mean, low, high = map(_json_number, claim.estimate)
     return {
         "verdict": claim.verdict.value,
@@ -255,17 +221,17 @@ def _json_number(value: float | None) -> float | str | None:
     return value if math.isfinite(value) else str(value)
 
 
-def read_verdicts(path: Path) -> VerdictData:
+def read_verdicts(path: Path) -> JsonDict:
     """Return the data of a file of verdicts; refuse other files."""
     loaded = json.loads(path.read_text("utf-8"))
     found = (loaded.get("format"), loaded.get("version")) if isinstance(loaded, dict) else ()
     if found != (FORMAT, FORMAT_VERSION):
         raise InvalidValueError("path", f"be a file of verdicts, '{FORMAT}' of version {FORMAT_VERSION}", path)
-    data: VerdictData = loaded
+    data: JsonDict = loaded
     return data
 
 
-def kept_claims(data: VerdictData) -> dict[str, KeptClaim]:
+def kept_claims(data: JsonDict) -> dict[str, KeptClaim]:
     """Return the claims in the data of a file of verdicts, by their ids."""
     experiments = {name: each for each in data["experiments"].values() for name in each["claims"]}
     claims = {name: _claim(name, each["claims"][name]) for name, each in experiments.items()}
@@ -282,7 +248,7 @@ def kept_claims(data: VerdictData) -> dict[str, KeptClaim]:
     }
 
 
-def _claim(name: str, data: ClaimData) -> Claim:
+def _claim(name: str, data: JsonDict) -> Claim:
     ends = data["measured"], data["measured_low"], data["measured_high"]
     mean, low, high = (None if end is None else float(end) for end in ends)
     mean = math.nan if mean is None else mean
