@@ -182,18 +182,24 @@ def test_the_same_game_may_be_asked_for_twice(client: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("first_rounds", "most"), [(7 * HORIZON, 7), (HORIZON - 1, 1)])  # one run at least
-def test_what_a_worker_has_no_time_for_is_sent_again(first_rounds: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_FUTURE_SECONDS", 1e-9)
-    monkeypatch.setattr(engine, "_FIRST_ROUNDS", first_rounds)
+def test_what_a_worker_stopped_for_another_client_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    stops = iter([True, False, True])
+    advance = engine._CancelCheck.advance
+
+    def stop(check: Any, amount: int = 1) -> None:
+        advance(check, amount)
+        if next(stops, False):
+            raise engine._CancelledError
+
+    monkeypatch.setattr(engine._CancelCheck, "advance", stop)
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster, set_as_default=False) as here,
     ):
         monkeypatch.setattr("distributed.client.default_client", None)  # the engine has a client, and needs no other
         found = list(Dask(here).play([cut(game(), 200)], bar()))
+    assert next(stops, None) is None
     assert sorted(run for task, _ in found for run in range(task.first_run, task.end)) == list(range(200))
-    assert max(task.runs for task, _ in found) == most
     expected = {task.first_run + k: row for task, chunk in Threads(1).play([cut(game(), 200)], bar()) for k, row in rows(chunk)}
     assert {task.first_run + k: row for task, chunk in found for k, row in rows(chunk)} == expected
 
@@ -317,9 +323,11 @@ def test_other_code_on_a_worker_is_told() -> None:
 
 def test_a_worker_plays_what_threads_play() -> None:
     one = game()
-    ((first_run, chunk),), rest = play_on_worker(one, one.code_digest, [(7, 3)], on_gpu=False, compile="now")
+    found = play_on_worker(one, one.code_digest, [(7, 3)], on_gpu=False, compile="now")
+    assert found is not None
+    ((first_run, chunk),) = found
     ((_, expected),) = Threads(1).play([[Task(one, 7, 3)]], bar())
-    assert (first_run, rest) == (7, [])
+    assert first_run == 7
     assert np.array_equal(chunk.regret, expected.regret)
 
 

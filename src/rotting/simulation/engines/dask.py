@@ -1,13 +1,11 @@
 """The engine for a Dask cluster: tasks are futures.
 
 A future's key is the digest of its runs, so runs that two clients request at the same time are played once. If a worker dies,
-Dask plays its futures again elsewhere; if the client disconnects, Dask forgets them. A worker plays a future for some seconds,
-or until it is cancelled, and returns the runs that are left. Workers play on their threads, or on their GPU if all of them were
-started with the resource GPU.
+Dask plays its futures again elsewhere; if the client disconnects, Dask forgets them, and the worker stops. Workers play on
+their threads, or on their GPU if all of them were started with the resource GPU.
 """
 
 import hashlib
-import math
 import multiprocessing
 import signal
 import time
@@ -15,13 +13,13 @@ import warnings
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 from rotting.common.progress import Progress
 from rotting.common.version import __version__
 from rotting.errors import EngineError, InvalidValueError, MissingExtraError
-from rotting.simulation.engines.task import Chunk, Game, PlayedTask, Task, take
+from rotting.simulation.engines.task import Chunk, Game, PlayedTask, Task
 from rotting.simulation.engines.threads import Threads
 from rotting.simulation.engines.tiers import CompileMode, resolve_mode
 
@@ -36,9 +34,7 @@ _AHEAD = 4  # futures queued for each slot of a worker, so that no worker waits 
 _POLL_SECONDS = 0.2  # between two checks for the first worker
 _PATIENCE = 10.0  # seconds without a worker after which a warning is given
 _GPU = "GPU"  # the resource of workers that have one
-_CPU_ROUNDS, _GPU_ROUNDS = 2 * 10**7, 10**9  # of one future, at most; the overhead of a future is some milliseconds
-_FIRST_ROUNDS = 50_000  # the first rounds show a worker how long a round takes
-_FUTURE_SECONDS = 5.0  # a worker plays a future for this long: a dead worker loses no more, and the progress bar moves
+_CPU_ROUNDS, _GPU_ROUNDS = 5 * 10**6, 10**9  # of one future, at most: some seconds, beside an overhead of some milliseconds
 _PARTS = 4  # futures for each slot of a worker into which the remaining work is cut, so that all workers finish together
 _QUIET_CONFIG = {  # less monitoring of local workers, which have no dashboard
     "distributed.admin.tick.interval": "1s",
@@ -50,8 +46,8 @@ _GUARD = "a script must start them under `if __name__ == '__main__':`, since eve
 
 RunRanges = list[tuple[int, int]]
 """The first run and the number of runs of each task."""
-FutureResult = tuple[list[tuple[int, Chunk]], RunRanges]
-"""The result of a future: chunks, each with its first run, and the ranges that were not played."""
+FutureResult = list[tuple[int, Chunk]] | None
+"""The result of a future: chunks, each with its first run; None if it was stopped."""
 
 
 def connect(
@@ -218,30 +214,16 @@ def play_on_worker(game: Game, code_digest: str, parts: RunRanges, on_gpu: bool,
             f"workers must have the code of {game.policy!r} that the client has, of digest {code_digest}, "
             f"got {game.code_digest}: install the same version everywhere, and restart the workers"
         )
-    waiting = deque(Task(game, first_run, runs) for first_run, runs in parts)
     mode = resolve_mode(compile)  # a cluster plays games that take longer than compiling
     play = Threads(1, "now" if mode == "auto" else mode).play
     if on_gpu:
         from rotting.simulation.engines.cuda import Cuda  # noqa: PLC0415 - an extra
 
         play = Cuda().play
-    played: list[tuple[int, Chunk]] = []
-    runs, seconds = 0, 0.0
-    more: float = math.inf if on_gpu else _FIRST_ROUNDS // game.setting.horizon
-    while waiting and seconds < _FUTURE_SECONDS:
-        batch = take(waiting, max(1, more))
-        check, began = _CancelCheck(), time.monotonic()
-        try:
-            found = list(play([batch], check))
-        except _CancelledError:
-            waiting.extendleft(reversed(batch))
-            break
-        for task, chunk in found:
-            played.append((task.first_run, chunk))
-            runs += task.runs
-            seconds += (time.monotonic() - began) / len(found) if math.isnan(chunk.seconds) else chunk.seconds
-        more = int((_FUTURE_SECONDS - seconds) * runs / max(seconds, 1e-6))
-    return played, [(task.first_run, task.runs) for task in waiting]
+    with suppress(_CancelledError):
+        played = play([[Task(game, first_run, runs) for first_run, runs in parts]], _CancelCheck())
+        return [(task.first_run, chunk) for task, chunk in played]
+    return None
 
 
 class _CancelledError(Exception):
@@ -264,14 +246,13 @@ class _CancelCheck(Progress):
             raise _CancelledError
 
 
-@dataclass
-class _Submitted:
+class _Submitted(NamedTuple):
     """A future, and what it plays."""
 
     future: "distributed.Future[FutureResult]"
     games: list[Game]  # more than one, if the same runs were requested twice
+    parts: RunRanges
     on_gpu: bool
-    returned: int  # how often workers have returned some of these runs unplayed
 
 
 class _PendingFutures:
@@ -286,11 +267,10 @@ class _PendingFutures:
         self._games: dict[str, distributed.Future[Game]] = {}  # futures of the games themselves, by digest
         self._done = distributed.as_completed(loop=client.loop)
 
-    def submit(self, game: Game, parts: RunRanges, on_gpu: bool, returned: int = 0) -> None:
-        """Submit some runs of a game."""
-        key = f"rotting-{hashlib.sha256(repr((game.digest, parts, returned)).encode()).hexdigest()}"
-        if returned == 0:
-            self.rounds += sum(runs for _, runs in parts) * game.setting.horizon
+    def submit(self, game: Game, parts: RunRanges, on_gpu: bool, stopped: str = "") -> None:
+        """Submit some runs of a game; `stopped` is the key of a future that should have played them."""
+        key = f"rotting-{hashlib.sha256(repr((game.digest, parts, stopped)).encode()).hexdigest()}"
+        self.rounds += 0 if stopped else sum(runs for _, runs in parts) * game.setting.horizon
         if key in self._submitted:
             self._submitted[key].games.append(game)
             return
@@ -308,7 +288,7 @@ class _PendingFutures:
                 pure=False,
                 resources={_GPU: 1} if on_gpu else None,
             )
-        self._submitted[key] = _Submitted(future, [game], on_gpu, returned)
+        self._submitted[key] = _Submitted(future, [game], parts, on_gpu)
         self._done.add(future)
 
     def finished(self, most: int) -> Iterator[PlayedTask]:
@@ -316,11 +296,11 @@ class _PendingFutures:
         while len(self._submitted) > most:
             future = next(self._done)
             done = self._submitted.pop(future.key)
-            played, rest = self._result(future)
+            played = self._result(future)
             for game in done.games:
-                if rest:
-                    self.submit(game, rest, done.on_gpu, done.returned + 1)
-                for first_run, chunk in played:
+                if played is None:  # for another client, which went away, before this one asked for the same runs
+                    self.submit(game, done.parts, done.on_gpu, stopped=future.key)
+                for first_run, chunk in played or ():
                     task = Task(game, first_run, len(chunk.regret))
                     self._bar.advance(task.rounds)
                     yield task, chunk
