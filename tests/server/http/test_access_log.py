@@ -2,14 +2,12 @@
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from rotting.errors import InvalidValueError
 from rotting.server.http.access_log import AccessLog
-from rotting.server.http.tokens import ANYBODY, new_token
+from rotting.server.http.tokens import new_token
 from tests.helpers.services import running
 
 
@@ -24,24 +22,6 @@ def test_every_request_has_a_line(tmp_path: Path) -> None:
     assert re.fullmatch(rf"{time} 127\.0\.0\.1 web_shop GET /v1/bandits 200 \d+\.\d+ms", first)
     assert re.fullmatch(rf"{time} 127\.0\.0\.1 - GET /v1/bandits/a%20b 422 \d+\.\d+ms", second)
     assert token not in log.read_text()
-
-
-def test_the_file_may_be_rotated(tmp_path: Path) -> None:
-    log = AccessLog(str(tmp_path / "access.log"))
-    (tmp_path / "access.log").rename(tmp_path / "access.log.1")
-    log.reopen()
-    assert (tmp_path / "access.log").exists()
-    log.close()
-
-
-def test_lines_are_in_the_file_as_soon_as_they_are_flushed(tmp_path: Path) -> None:
-    request: Any = SimpleNamespace(scope={"path": "/livez"}, client=None, method="GET")
-    log = AccessLog(str(tmp_path / "access.log"))
-    for number in (1, 2):
-        log.add(request, ANYBODY, 200, 0.1)
-        log.flush()
-        assert len((tmp_path / "access.log").read_text().splitlines()) == number
-    log.close()
 
 
 def test_a_file_that_cannot_be_written_to_is_refused(tmp_path: Path) -> None:

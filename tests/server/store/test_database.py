@@ -2,12 +2,14 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rotting.errors import NotAStoreError, PathMissingError, StoreFormatError, StoreReadOnlyError
 from rotting.server.store.database import FORMAT, MAX_BYTES, Database, open_database
 from rotting.server.store.events import BanditRecord, StoredEvent, StoredKey, StoredSnapshot, chained, new_record
+from tests.helpers.postgres import Postgres
 
 
 def add(database: Database, name: str = "songs") -> BanditRecord:
@@ -62,6 +64,22 @@ def test_large_events_are_read_a_few_at_a_time(database: Database) -> None:
     assert 1 <= len(found) < 6
     assert found == events[: len(found)]
     assert database.events(record, len(found) + 1)[0] == events[len(found)]
+
+
+def test_postgresql_sends_few_bytes_to_a_turn(server: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    database, sent = open_database(f"{server.url}?schema=few_bytes"), []
+    record = add(database)
+    write(database, record, 40, MAX_BYTES // 4)
+
+    def take(rows: Any) -> None:
+        sent.append(sum(len(row[3]) for row in rows))
+
+    monkeypatch.setattr("rotting.server.store.postgres.to_events", take)
+    with database.transaction() as transaction:
+        assert transaction.record("songs") == record
+        transaction.read(record, 1, ())
+    assert MAX_BYTES <= sent[0] <= 3 * MAX_BYTES
+    database.close()
 
 
 def test_a_transaction_reads_events_keys_and_the_time(database: Database) -> None:

@@ -27,8 +27,8 @@ from rotting.server.http.routes import ROUTES, Route, document, route
 from rotting.server.http.service import check_active
 from rotting.server.keys import KEY_LIFETIME, key_time
 from rotting.server.store.database import all_records
-from rotting.server.store.durable import create
-from rotting.server.store.events import MICROSECOND, BanditRecord, decode, digest_of, is_made_with
+from rotting.server.store.durable import check_same, create
+from rotting.server.store.events import MICROSECOND, BanditRecord, decode, digest_of
 from rotting.server.store.turns import Folded
 
 if TYPE_CHECKING:
@@ -243,8 +243,11 @@ async def make_bandit(asked: "Asked") -> Response:
         is_new = await run_in_threadpool(lambda: create(service.turns, name, policy, arms, keep, seconds, **options))
 
     def show(folded: Folded) -> Response:
-        if not is_new and not is_made_with(folded.record, policy, arms, options):
-            raise broken_rule("bandit-differs", "bandit", "be new or have the same arguments", name, hint=", which has others")
+        try:
+            check_same(folded.record, folded.bandit.state, policy, arms, options)
+        except InvalidValueError as error:
+            hint = f", which has others: {error}"
+            raise broken_rule("bandit-differs", "bandit", "be new or have the same arguments", name, hint=hint) from error
         return _show(folded, 201 if is_new else 200)
 
     return await service.read(name, show)
@@ -268,7 +271,7 @@ async def _arguments(asked: "Asked") -> tuple[Policy, list[Hashable], dict[str, 
     if arms is None:
         raise InvalidValueError("arms", "be the names of the arms, or like must be given", None, got="neither")
     names = ("seed", "pending", "max_pending", "reward_window", "missing")
-    defaults = {"seed": 0, "pending": "shrink", "max_pending": MAX_PENDING}
+    defaults = {"seed": 0, "pending": "shrink", "max_pending": MAX_PENDING, "reward_window": None, "missing": 0.0}
     return policy, arms, {**defaults, **{name: known[name] for name in names if name in known}, **given}
 
 

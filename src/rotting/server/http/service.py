@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from anyio import CapacityLimiter
 from starlette.concurrency import run_in_threadpool
 
-from rotting.errors import InvalidValueError, RottingError, StoreError
+from rotting.errors import RottingError, StoreError
 from rotting.server.http.access_log import AccessLog
 from rotting.server.http.admission import Admission
 from rotting.server.http.history import Histories
@@ -26,7 +26,7 @@ from rotting.simulation.engines.tiers import CompileMode
 
 T = TypeVar("T")
 
-_TICK = 0.5  # seconds between two looks at the token file, the access log and the reward windows
+_TICK = 0.5  # seconds between two looks at the token file and the reward windows
 _UPKEEP = 600.0  # seconds between two removals of old events and keys
 _STALLED = 5.0  # seconds after which a turn that does not end makes the service not ready
 _log = logging.getLogger("rotting.server")
@@ -88,14 +88,9 @@ class Service:
             self.access_log.close()
 
     def reload(self) -> None:
-        """Reload the token file and reopen the access log."""
+        """Reload the token file."""
         if self.tokens is not None:
             self.tokens.reload()
-        if self.access_log is not None:
-            try:
-                self.access_log.reopen()
-            except InvalidValueError as error:
-                _log.error("the access log was not reopened: %s", error)
 
     async def _tick(self) -> None:
         while True:
@@ -103,8 +98,6 @@ class Service:
             try:
                 if self.tokens is not None:
                     self.tokens.reload_if_changed()
-                if self.access_log is not None:
-                    self.access_log.flush()
                 await run_in_threadpool(self.turns.settle_windows)
                 if time.monotonic() > self._next_upkeep and (self._upkeep is None or not self._upkeep.is_alive()):
                     self._next_upkeep = time.monotonic() + _UPKEEP
@@ -119,6 +112,8 @@ class Service:
         """Remove events, idempotency keys and bandits that are not kept any longer."""
         try:
             for record in all_records(self.database):
+                if record.keep is None:
+                    continue
                 try:
                     remove_old_events(self.database, record.name)
                 except RottingError as error:

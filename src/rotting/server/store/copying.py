@@ -1,7 +1,6 @@
 """Copies bandits from one database into another, and an SQLite file while it is being written to."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 from rotting.errors import InvalidValueError, PathMissingError, StoreDamagedError, StoreFailedError
@@ -10,7 +9,7 @@ from rotting.server.store.events import BanditRecord
 from rotting.server.store.turns import load
 
 
-def copy(source: Database, target: Database, progress: Callable[[int], object] | None = None) -> int:
+def copy(source: Database, target: Database) -> int:
     """Copy all bandits with their logs into another database, and check them there; return the number of events.
 
     Events that are written during the copy may be missing from it. If the target has a bandit of the
@@ -19,16 +18,15 @@ def copy(source: Database, target: Database, progress: Callable[[int], object] |
     Args:
         source: the database to read.
         target: the database to write; its bandits stay as they are.
-        progress: called with the number of events that were copied.
     """
     records = list(all_records(source))
     for record in records:
         if target.find(record.name) is not None:
             raise InvalidValueError("bandit", "be new to the store that is copied to", record.name, hint=", which has it")
-    return sum(_copy_bandit(source, target, record, progress) for record in records)
+    return sum(_copy_bandit(source, target, record) for record in records)
 
 
-def _copy_bandit(source: Database, target: Database, record: BanditRecord, progress: Callable[[int], object] | None) -> int:
+def _copy_bandit(source: Database, target: Database, record: BanditRecord) -> int:
     base = next((each for each in source.snapshots(record) if each.number == record.base), None)
     with target.transaction() as transaction:
         created = transaction.create(record)
@@ -46,8 +44,6 @@ def _copy_bandit(source: Database, target: Database, record: BanditRecord, progr
                 raise StoreFailedError(f"had bandit {record.name!r} deleted by another process", target.place)
             transaction.append(locked, events, ())
         number = events[-1].number
-        if progress is not None:
-            progress(len(events))
     after = ""
     while keys := source.keys(record, after):
         with target.transaction() as transaction:

@@ -230,7 +230,7 @@ def open_in(
         create(turns, name, policy, arms, keep, timeout, **options)
 
     def check(folded: Folded) -> None:
-        _check_same(folded.record, folded.bandit.state, policy, arms, options)
+        check_same(folded.record, folded.bandit.state, policy, arms, options)
 
     turns.read(name, check)
     record = turns.database.find(name)
@@ -260,9 +260,10 @@ def create(
     return turns.change(name, lambda folded: folded.record.id == record.id, new=new, seconds=timeout)
 
 
-def _check_same(
-    record: BanditRecord, state: BanditState, policy: Policy | None, arms: list[Arm] | None, options: Mapping[str, object]
+def check_same(
+    record: BanditRecord, state: BanditState, policy: Policy | None, arms: list[Any] | None, options: Mapping[str, object]
 ) -> None:
+    """Refuse arguments that are not those of a bandit; policy and arms may be left out, and so may options."""
     described = decode(record.description)
     if policy is not None and policy != state.policy:
         raise InvalidValueError("policy", f"be that of the store, {state.policy!r}", policy)
@@ -270,9 +271,9 @@ def _check_same(
     if arms is not None and arms not in ([restore_arm(arm) for arm in described["arms"]], present):
         raise InvalidValueError("arms", "be those that the bandit was made with, or has now", arms, hint="; see add_arm")
     window = window_in(options, state.policy)
-    if window is not None and window != state.window:
-        rule = "be those of the store, " + ("none" if state.window is None else repr(tuple(state.window)))
-        raise InvalidValueError("reward_window and missing", rule, tuple(window))
+    if "reward_window" in options and window != state.window:
+        mine, given = (None if each is None else tuple(each) for each in (state.window, window))
+        raise InvalidValueError("reward_window and missing", f"be those of the store, {mine or 'none'}", given)
     for key in ("seed", "pending", "max_pending"):
         if key in options and options[key] != described[key]:
             raise InvalidValueError(key, f"be that of the store, {described[key]!r}", options[key])

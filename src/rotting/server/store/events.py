@@ -6,7 +6,7 @@ lost, moved or copied from another bandit breaks the chain, also when a name is 
 
 import hashlib
 import uuid
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -209,11 +209,3 @@ def initial_state(record: BanditRecord, compile: CompileMode = "auto") -> Bandit
 def window_in(arguments: Mapping[str, object], policy: Policy) -> RewardWindow | None:
     """Return the reward window in a description, or in other arguments of a bandit with this policy."""
     return RewardWindow.checked(policy, arguments.get("reward_window"), arguments.get("missing", 0.0))
-
-
-def is_made_with(record: BanditRecord, policy: Policy, arms: list[Hashable], options: Mapping[str, object]) -> bool:
-    """Return whether a bandit was made with these arguments; `seed`, `pending` and `max_pending` may be left out."""
-    described = decode(record.description)
-    same = policy == policy_from_json(described["policy"]) and arms == [restore_arm(arm) for arm in described["arms"]]
-    same = same and window_in(options, policy) == window_in(described, policy)
-    return same and all(described[key] == options[key] for key in ("seed", "pending", "max_pending") if key in options)

@@ -33,9 +33,9 @@ from rotting.errors import (
     StoreReadOnlyError,
 )
 from rotting.server.store.database import (
-    EVENTS,
     FORMAT,
     KEY,
+    MAX_BYTES,
     MAX_EVENTS,
     RECORD,
     TABLES,
@@ -78,6 +78,12 @@ CREATE TABLE IF NOT EXISTS {snapshots} (
 CREATE TABLE IF NOT EXISTS {deleted} ("row" integer PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS {due} (bandit integer PRIMARY KEY, time bigint NOT NULL);
 """
+# A server that sends much to a client which has stopped reading is not idle: no timeout would end its lock.
+_FEW_EVENTS = (
+    "SELECT number, time, caller, payload, digest FROM (SELECT *, sum(length(payload)) OVER (ORDER BY number) AS size "  # noqa: S608
+    "FROM {events} WHERE bandit = %s AND number >= %s ORDER BY number LIMIT %s) AS each "
+    f"WHERE size - length(payload) <= {2 * MAX_BYTES} ORDER BY number"
+)
 _CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _IDLE_MS = 5_000  # for which a transaction may compute before the server ends it
 _LOCK_MS = 10_000  # for which a transaction waits for others
@@ -328,7 +334,7 @@ class PostgresTransaction(Transaction):
     def read(self, record: BanditRecord, first: int, keys: Collection[str]) -> Reading:
         """Return the events from number `first` on, the keys that are known, and the time."""
         asked = [(f"{KEY} AND key = ANY(%s)", (record.row, list(keys)))] if keys else []
-        events, *known = self._ask((EVENTS, (record.row, first, MAX_EVENTS + 1)), *asked)
+        events, *known = self._ask((_FEW_EVENTS, (record.row, first, MAX_EVENTS + 1)), *asked)
         return Reading(to_events(events), {row[0]: StoredKey(*row) for rows in known for row in rows}, self._now)
 
     def append(self, record: BanditRecord, events: Iterable[StoredEvent], keys: Iterable[StoredKey]) -> None:
