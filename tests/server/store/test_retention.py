@@ -73,7 +73,8 @@ def test_a_store_that_keeps_a_week_stops_growing(place: str, monkeypatch: pytest
         latencies.append(statistics.median(took))
     turns.close()
 
-    whole = Folded(record._replace(base=0), initial_state(record, "never"), 0, record._replace(base=0).first_digest)
+    first = loaded.record._replace(base=0)
+    whole = Folded(first, initial_state(first, "never"), 0, first.first_digest)
     whole.follow(log)
     assert whole.number == loaded.number == len(log)
     assert loaded.bandit.get_state() == whole.bandit.get_state()
