@@ -2,9 +2,11 @@
 
 import json
 import math
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -683,3 +685,29 @@ def test_missing_zeros_are_logged_and_change_no_response(songs: Client, caplog: 
         if k % 6 == 0:
             assert outcomes(songs, (made["id"], 1.0)) == ["applied"]
     assert "bandit songs: no reward was 0 so far" in caplog.text
+
+
+def test_a_durable_request_runs_code_of_few_modules(tmp_path: Path) -> None:
+    """At most 28 modules of the library: whoever reads how a decision is made and stored has these to read."""
+    package = str(Path(rotting.__file__).parent)
+    modules: set[str] = set()
+
+    def profile(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(package):
+            modules.add(frame.f_code.co_filename)
+
+    threading.setprofile(profile)  # for the threads that the service starts
+    try:
+        with running(tmp_path / "songs.rot") as service:
+            client = service.client()
+            body = {"policy": "eff-raw-ucb", "params": {"sigma": 0.5}, "arms": ["jazz", "rock"]}
+            assert client("PUT", BANDIT, body).status == 201
+            (made,) = decide(client)  # which loads and compiles
+            modules.clear()
+            decide(client, idempotency_key=new_key())
+            assert 10 < len(modules) <= 28, sorted(modules)
+            modules.clear()
+            assert outcomes(client, (made["id"], 1.0)) == ["applied"]
+            assert 10 < len(modules) <= 28, sorted(modules)
+    finally:
+        threading.setprofile(None)
