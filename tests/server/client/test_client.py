@@ -142,7 +142,8 @@ def test_remote_bandits_behave_as_local_ones(port: int, name: str) -> None:
     with rotting.Client(url_of(port)) as client:
         client.create(name, rotting.UCB1(sigma=0.5), arms=ARMS, seed=3)
         client.create(name, rotting.UCB1(sigma=0.5), arms=ARMS, seed=3)
-        client.create(f"{name}.2", like=name, seed=4)
+        client.create(f"{name}.2", like=name, seed=4, keep="90d")
+        assert client.bandit(f"{name}.2").show()["keep"] == 90 * 86_400
         assert {name, f"{name}.2"} <= set(client.bandits().names)
         assert client.bandits(limit=1).next == client.bandits(limit=1).names[0]
         bandit = client.bandit(name)

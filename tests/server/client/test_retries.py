@@ -415,3 +415,10 @@ def test_what_is_gone_at_a_second_attempt_was_removed_at_the_first() -> None:
     assert Play()(call, [LOST, problem("not-found")]) is None
     with pytest.raises(InvalidValueError):
         Play()(call, [problem("not-found")])
+
+
+@pytest.mark.parametrize("call", [call_of(lambda bandit: bandit.delete()), call_of(lambda bandit: bandit.remove_arm("a"))])
+def test_what_the_first_attempt_has_deleted_is_not_missing(call: Call[Any]) -> None:
+    assert Play()(call, [LOST, problem("not-found")]) is None
+    with pytest.raises(InvalidValueError):
+        Play()(call, [problem("not-found")])
