@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import rotting
+from rotting.errors import StoreFailedError
 from rotting.server.http.tokens import new_token
 from rotting.server.keys import KEY_LIFETIME, new_key
 from tests.helpers.services import SONGS, Client, Response, Running, running
@@ -711,3 +712,18 @@ def test_a_durable_request_runs_code_of_few_modules(tmp_path: Path) -> None:
             assert 10 < len(modules) <= 28, sorted(modules)
     finally:
         threading.setprofile(None)
+
+
+def test_a_database_that_is_away_is_logged_once(
+    service: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    looked = threading.Semaphore(0)
+
+    def fail(now: int) -> list[str]:
+        looked.release()
+        raise StoreFailedError("cannot be reached", "postgresql://db/songs")
+
+    monkeypatch.setattr(service.service.database, "due", fail)
+    assert all(looked.acquire(timeout=30) for _ in range(3))  # the third time it has got over the second
+    message = "regular checks wait for the store: postgresql://db/songs cannot be reached"
+    assert [each.getMessage() for each in caplog.records] == [message]

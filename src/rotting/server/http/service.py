@@ -93,6 +93,7 @@ class Service:
             self.tokens.reload()
 
     async def _tick(self) -> None:
+        is_away = False
         while True:
             await asyncio.sleep(_TICK)
             try:
@@ -103,8 +104,11 @@ class Service:
                     self._next_upkeep = time.monotonic() + _UPKEEP
                     self._upkeep = threading.Thread(target=self._remove_old, name="rotting-upkeep", daemon=True)
                     self._upkeep.start()
-            except StoreError as error:  # it is down, or fails over
-                _log.warning("a regular check was not made: %s", error)
+                is_away = False
+            except StoreError as error:  # it is down, or fails over; one line is enough
+                if not is_away:
+                    _log.warning("regular checks wait for the store: %s", error)
+                is_away = True
             except Exception:  # noqa: BLE001 - the next checks must not depend on it
                 _log.exception("a regular check failed")
 
