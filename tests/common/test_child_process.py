@@ -84,3 +84,10 @@ def test_the_child_ends_with_its_parent(tmp_path: Path, end: str) -> None:
         assert time.monotonic() < until
         time.sleep(0.02)
     pid.unlink()  # which ends the fork
+
+
+def test_a_child_that_is_sent_nothing_says_nothing() -> None:
+    """Ctrl-C may stop the parent before it writes."""
+    command = [sys.executable, "-m", "rotting.common.child_process", str(os.getpid())]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")

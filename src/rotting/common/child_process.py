@@ -58,7 +58,10 @@ def _end_with(parent: int) -> None:
 
 def _work(parent: int) -> None:
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    work = pickle.load(sys.stdin.buffer)  # noqa: S301 - what the parent wrote
+    try:
+        work = pickle.load(sys.stdin.buffer)  # noqa: S301 - what the parent wrote
+    except EOFError:  # it was interrupted before it had written anything
+        sys.exit(1)
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answer:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed must not be taken for the answer
         pickle.dump(work(), answer)
