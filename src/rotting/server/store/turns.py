@@ -862,8 +862,10 @@ def is_due(state: BanditState, first: int, last: int) -> bool:
 
     Of several processes, the one whose turn reaches the next multiple saves it.
     """
+    if last // SNAPSHOT_EVENTS == (first - 1) // SNAPSHOT_EVENTS:  # as in most turns
+        return False
     size = sum(array.nbytes for array in arrays(state.chooser.learner.state))
-    events = int(SNAPSHOT_EVENTS * min(100.0, max(1.0, size / 200_000)))
+    events = SNAPSHOT_EVENTS * min(100, max(1, size // 200_000))
     return last // events > (first - 1) // events
 
 
