@@ -98,11 +98,18 @@ def _unprivileged(folder: Path) -> int | None:
 
 
 @contextmanager
-def postgres(settings: str = FAST) -> Iterator[Postgres]:
-    """Run a server for some tests."""
+def shared_folder() -> Iterator[Path]:
+    """Return a temporary folder that other users may enter, unlike those of pytest."""
     with tempfile.TemporaryDirectory(prefix="rotting-pg-") as name:
         Path(name).chmod(0o755)
-        folder = Path(name) / "server"
+        yield Path(name)
+
+
+@contextmanager
+def postgres(settings: str = FAST) -> Iterator[Postgres]:
+    """Run a server for some tests."""
+    with shared_folder() as shared:
+        folder = shared / "server"
         folder.mkdir()
         server = Postgres(folder, settings)
         server.create()

@@ -23,7 +23,7 @@ from rotting.server.store.turns import load
 from rotting.server.store.verify import verify
 from tests.conftest import STRESS
 from tests.helpers.ports import free_port
-from tests.helpers.postgres import FAST, Postgres
+from tests.helpers.postgres import FAST, Postgres, shared_folder
 from tests.helpers.proxy import Moment, Proxy
 from tests.helpers.services import Client
 
@@ -89,9 +89,6 @@ class Cluster:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._number = folder, 0
-        folder.chmod(0o755)
-        for each in folder.parents:
-            each.chmod(each.stat().st_mode | 0o011)  # so that an unprivileged user can enter
         self.primary = Postgres(self._next(), f"{FAST} synchronous_standby_names=*")
         self.primary.create()
         self.primary.start()
@@ -240,7 +237,7 @@ class Storm:
 def test_nothing_acknowledged_is_lost_or_doubled_in_a_storm(tmp_path: Path) -> None:
     chance = random.Random(3)
     with ExitStack() as stack:
-        cluster = Cluster(tmp_path)
+        cluster = Cluster(stack.enter_context(shared_folder()))
         stack.callback(cluster.close)
         servers = Servers(tmp_path, cluster.place)
         stack.callback(servers.close)
