@@ -20,7 +20,7 @@ from tests.conftest import STRESS
 from tests.helpers.deciders import read, start, wait_for_more
 from tests.helpers.postgres import Postgres
 
-SECONDS, PROCESSES, KILLS = (60.0, 4, 20) if STRESS else (0.0, 3, 4)
+SECONDS, PROCESSES, KILLS = (60.0, 4, 20) if STRESS else (0.0, 3, 3)
 LONGEST = 2.0  # seconds, of which 0.5 are promised; the rest is for other programs on the same processors
 
 
