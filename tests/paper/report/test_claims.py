@@ -147,39 +147,6 @@ def measured_claims(draw: st.DrawFn) -> Claim:
     return claim_of(Interval(mean, low, high), **region)
 
 
-@given(claim=measured_claims(), moved=FINITE)
-def test_the_leeway_is_where_the_verdict_is_the_same(claim: Claim, moved: float) -> None:
-    """Either end may be moved to any place in it, and nowhere else, with the same verdict, while the region is not empty."""
-    assert set(claim.leeway) == {end for end in ("low", "high") if math.isfinite(getattr(claim, end))}
-    for end, (first, last) in claim.leeway.items():
-        assert first <= getattr(claim, end) <= last
-        other = claim.high if end == "low" else claim.low
-        if moved not in {first, last} and (moved <= other if end == "low" else moved >= other):
-            region: dict[str, Any] = {end: moved}
-            same = dataclasses.replace(claim, **region).verdict == claim.verdict
-            assert same == (first < moved < last)
-
-
-def test_an_end_does_not_move_past_the_other() -> None:
-    """Both ends could be anywhere between 1.248 and 1.265 alone, but not the lower one above the upper one."""
-    each = claim_of(Interval(1.256, 1.248, 1.265), low=0.8, high=1.25)
-    assert each.leeway == {"low": (-math.inf, 1.25), "high": (1.248, 1.265)}
-    assert each.leeway_text == "same verdict for any upper end from 1.248 to 1.265"
-
-
-def test_the_leeway_in_words() -> None:
-    narrow, wide = Interval(3.9, 3.7, 4.1), Interval(1.1, 0.9, 1.3)
-    assert claim_of(narrow, low=1.0).leeway_text == "same verdict for any threshold up to 3.70"
-    assert claim_of(narrow, low=3.7).leeway_text == "same verdict for any threshold up to 3.70"
-    assert claim_of(narrow, low=5.0).leeway_text == "same verdict for any threshold from 4.10 on"
-    assert claim_of(narrow, high=5.0).leeway_text == "same verdict for any threshold from 4.10 on"
-    assert claim_of(wide, low=1.0).leeway_text == "same verdict for any threshold from 0.90 to 1.30"
-    assert claim_of(narrow, low=3.0, high=5.0).leeway_text == "same verdict for any range that contains 3.70 to 4.10"
-    assert claim_of(narrow, low=1.0, high=2.0).leeway_text == "same verdict for any upper end up to 3.70"
-    assert claim_of(narrow, low=1.0, not_comparable="other code").leeway_text == ""
-    assert claim_of(NoInterval(1.0, "too few runs"), low=0.5).leeway_text == ""
-
-
 @given(claim=measured_claims())
 def test_a_verdict_is_the_same_with_an_interval_that_is_stretched_less(claim: Claim) -> None:
     mean, low, high = claim.estimate

@@ -29,7 +29,6 @@ def test_every_file_is_written(folder: Path) -> None:
     assert found == sorted(
         [
             "report.html",
-            "verdicts.json",
             *(f"claims.{kind}" for kind in ("csv", "parquet", "md")),
             *(f"rested-test/{name}" for name in ("regret.png", "regret.pdf", "settings.json")),
             *(f"rested-test/regret-at-horizon.{kind}" for kind in ("csv", "parquet", "md")),
@@ -144,13 +143,8 @@ def test_claims_for_programs(folder: Path) -> None:
     assert data["measured_high"].to_list() == [4.1, 1.3, 0.6, 2.1]
     assert data["claimed_low"].to_list() == [2.0, 1.0, None, 5.0]
     assert data["claimed_high"].to_list() == [8.0, None, 0.1, None]
-    assert data["same_low_to"].to_list() == [3.7, 1.3, None, None]
-    assert data["same_low_from"].to_list() == [None, 0.9, None, None]
-    assert data["same_high_from"].to_list() == [4.1, None, None, None]
-    assert data["same_high_to"].to_list() == [None, None, 0.4, None]
     assert data["stands_with_holm"].to_list() == [True, None, True, None]
-    same = "same verdict for any range that contains 3.70 to 4.10"
-    row = f"| 3.90 [3.70, 4.10] | between 2 and 8 | {same} | ✓ holds | yes |"
+    row = "| 3.90 [3.70, 4.10] | between 2 and 8 | ✓ holds | yes |"
     assert row in (folder / "claims.md").read_text("utf-8")
 
 

@@ -27,7 +27,7 @@ from rotting.common.rules import suggest
 from rotting.common.statistics import Interval, mean_interval
 from rotting.errors import InvalidValueError, PathExistsError
 from rotting.paper.report import writer
-from rotting.paper.report.model import Findings, KeptClaim, Kind, Origins, ReportAbout, Section, kept_claims, read_verdicts
+from rotting.paper.report.model import Findings, Kind, Origins, ReportAbout, Section
 from rotting.policy import Policy
 from rotting.simulation.engines.chunk_store import ChunkStore
 from rotting.simulation.plan import Simulation
@@ -301,22 +301,13 @@ def write(finished: Sequence[FinishedExperiment], path: Path, about: ReportAbout
                 for name, result in experiment.results.items():
                     result.save(partial / experiment.section.id / "results" / name)
             sections = [each.section for each in finished]
-            writer.write(sections, partial, about, full_size_claims() if sections[0].settings["size"] == "quick" else {})
+            writer.write(sections, partial, about)
     except PathExistsError:
         if not numbered or not os.path.lexists(target):
             raise
         # Another process has taken the free name meanwhile.
         return write(finished, path, about, numbered)
     return target
-
-
-FULL_SIZE = Path(__file__).with_name("full_size.json")
-"""The verdicts of the full size, written by `python -m tools.full_size_verdicts`; the file may be missing, or lack claims."""
-
-
-def full_size_claims() -> dict[str, KeptClaim]:
-    """Return the claims that a report of the full size decided, by their ids."""
-    return kept_claims(read_verdicts(FULL_SIZE)) if FULL_SIZE.is_file() else {}
 
 
 OPENING = "rested-two-arms"
@@ -333,11 +324,10 @@ def about(finished: Sequence[FinishedExperiment], seconds: float = 0.0, kept: Or
     """
     settings = finished[0].section.settings
     results = {id(result): result for each in finished for result in each.results.values()}  # some share games
+    source = "Every number comes from these games, except those marked as the paper's."
     if settings["size"] == "quick":
-        source = "Every number comes from these games, except those marked as the paper's and those of the full size."
         size = "This is the quick size, with fewer runs than the paper: intervals are wide, and claims may stay undecided."
     else:
-        source = "Every number comes from these games, except those marked as the paper's."
         size = "This is the full size, with as many runs as in the paper."
     return ReportAbout(
         title="A single algorithm for both restless and rested rotting bandits: reproduced",

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from string import ascii_lowercase
 from typing import Generic, TypeVar
@@ -89,56 +89,6 @@ class Claim:
     def is_tested(self) -> bool:
         """Whether there is an interval that can decide the claim, even if it leaves it undecided."""
         return not self.not_comparable and None not in self.estimate
-
-    @property
-    def leeway(self) -> dict[str, tuple[float, float]]:
-        """How far each end of the region can move with the same verdict while the other end stays where it is.
-
-        The keys are "low" and "high", for the ends that are finite. There are none without an interval.
-
-        Example:
-            >>> Claim("four", "appendix", "four times better", "ratio", Interval(3.9, 3.7, 4.1), low=2.0, high=8.0).leeway
-            {'low': (-inf, 3.7), 'high': (4.1, inf)}
-        """
-        _, low, high = self.estimate
-        if not self.is_tested or low is None or high is None:
-            return {}
-        # The verdict is constant between these edges, so one value from each stretch is tried.
-        edges = (-math.inf, low, high, math.inf)
-        values = {"low": (low, high, math.inf), "high": (-math.inf, low, high)}
-        found = {}
-        for end, tried in values.items():
-            if math.isfinite(getattr(self, end)):
-                same = [k for k, value in enumerate(tried) if self._moved(end, value).verdict == self.verdict]
-                first, last = edges[same[0]], edges[same[-1] + 1]
-                # Neither end can pass the other.
-                found[end] = (first, min(last, self.high)) if end == "low" else (max(first, self.low), last)
-        return found
-
-    def _moved(self, end: str, value: float) -> "Claim":
-        return replace(self, low=value) if end == "low" else replace(self, high=value)
-
-    @property
-    def leeway_text(self) -> str:
-        """For which thresholds the verdict is the same, in words; empty without an interval."""
-        ends = self.leeway
-        if len(ends) > 1 and self.verdict == Verdict.HOLDS:
-            _, low, high = self.estimate
-            return f"same verdict for any range that contains {self._text(low)} to {self._text(high)}"
-        names = {"low": "lower end", "high": "upper end"} if len(ends) > 1 else dict.fromkeys(ends, "threshold")
-        moves = [f"any {names[end]} {text}" for end, reach in ends.items() if (text := self._reach_text(end, *reach))]
-        return f"same verdict for {' or '.join(moves)}" if moves else ""
-
-    def _reach_text(self, end: str, first: float, last: float) -> str:
-        """Return how far an end can move, in words; empty if nothing but the other end limits it."""
-        from_anywhere = first == (self.low if end == "high" else -math.inf)
-        to_anywhere = last == (self.high if end == "low" else math.inf)
-        if from_anywhere:
-            return "" if to_anywhere else f"up to {self._text(last)}"
-        return f"from {self._text(first)} on" if to_anywhere else f"from {self._text(first)} to {self._text(last)}"
-
-    def _text(self, value: float | None) -> str:
-        return "" if value is None else _written(value, self._shown_decimals)
 
     @property
     def stretch(self) -> float:
@@ -343,11 +293,10 @@ COLUMNS = {
     "verdict": Column("verdict", lambda row: f"{row['claim'].verdict_text}{row['letter']}"),
     "marked verdict": Column("verdict", lambda row: f"{row['claim'].verdict.mark} {row['claim'].verdict_text}{row['letter']}"),
     "remark": Column("remark", lambda row: str(row["claim"].remark)),
-    "leeway": Column("thresholds with the same verdict", lambda row: str(row["claim"].leeway_text)),
     "holm": Column("stands with Holm's correction", lambda row: HOLM_WORDS[row["stands"]]),
 }
 IN_SHORT = ("id", "measured", "region", "verdict")
-IN_FULL = ("words", "source", "quantity", "measured", "region", "leeway", "marked verdict", "holm", "remark")
+IN_FULL = ("words", "source", "quantity", "measured", "region", "marked verdict", "holm", "remark")
 
 
 def stands(claim: Claim, standing_ids: frozenset[str]) -> bool | None:

@@ -1,22 +1,16 @@
-"""A report as data: its sections, what it says about itself, and its verdicts as a file."""
+"""A report as data: its sections, and what it says about itself."""
 
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from rotting.common.display.figures import Figure
 from rotting.common.display.pages import About, day_text
 from rotting.common.display.tables import FormattedTable
-from rotting.common.json_data import JsonDict
-from rotting.common.machine import machine_line
-from rotting.common.statistics import Interval, NoInterval
-from rotting.errors import InvalidValueError
-from rotting.paper.report.claims import Claim, Verdict, standing, stands
+from rotting.paper.report.claims import Claim
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,127 +137,3 @@ class ReportAbout(About):
 
 def _were(count: int) -> str:
     return "was" if count == 1 else "were"
-
-
-# --- Verdicts as JSON, which another report can read and show beside its own -----------------------------------------------
-
-
-FORMAT = "rotting-verdicts"
-FORMAT_VERSION = 1
-
-
-@dataclass(frozen=True)
-class KeptClaim:
-    """A claim as another report decided it.
-
-    Args:
-        claim: of that report, without its source and words.
-        stands: whether its verdict stands with Holm's correction for all claims of that report; None if it is not decided.
-        date: when that report was made.
-        commit: of the code that made it.
-        machine: the machine that made it.
-    """
-
-    claim: Claim
-    stands: bool | None
-    date: date
-    commit: str
-    machine: str
-
-    def is_of(self, claim: Claim) -> bool:
-        """Return whether it is the same claim, with the same region and kind of data; the measured quantity may differ."""
-        return _compared(self.claim) == _compared(claim)
-
-
-def _compared(claim: Claim) -> tuple[object, ...]:
-    return claim.id, claim.low, claim.high, claim.synthetic, claim.not_comparable
-
-
-def verdicts_json(sections: Sequence[Section], about: ReportAbout) -> str:
-    """Return the verdicts of a report with their measurements, as JSON for `read_verdicts`."""
-    experiments: dict[str, JsonDict] = {
-        section.id: {
-            "size": section.settings.get("size", ""),
-            "date": about.date.date().isoformat(),
-            "commit": "",
-            "machine": machine_line(about.machine),
-            "versions": dict(about.versions),
-            "kept_games": sum(about.kept.values()),
-            "claims": {claim.id: _claim_data(claim) for claim in section.findings.claims},
-        }
-        for section in sections
-        if section.findings.claims
-    }
-    data = {"format": FORMAT, "version": FORMAT_VERSION, "experiments": experiments}
-    return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _claim_data(claim: Claim) -> JsonDict:
-    mean, low, high = map(_json_number, claim.estimate)
-    return {
-        "verdict": claim.verdict.value,
-        "measured": mean,
-        "measured_low": low,
-        "measured_high": high,
-        "claimed_low": claim.low if math.isfinite(claim.low) else None,
-        "claimed_high": claim.high if math.isfinite(claim.high) else None,
-        "samples": claim.samples,
-        "quantity": claim.quantity,
-        "reason": claim.reason,
-        "synthetic": claim.synthetic,
-    }
-
-
-def _json_number(value: float | None) -> float | str | None:
-    """Return a number as strict JSON can hold it: infinities are strings, as `float` reads them; NaN is None."""
-    if value is None or math.isnan(value):
-        return None
-    return value if math.isfinite(value) else str(value)
-
-
-def read_verdicts(path: Path) -> JsonDict:
-    """Return the data of a file of verdicts; refuse other files."""
-    loaded = json.loads(path.read_text("utf-8"))
-    found = (loaded.get("format"), loaded.get("version")) if isinstance(loaded, dict) else ()
-    if found != (FORMAT, FORMAT_VERSION):
-        raise InvalidValueError("path", f"be a file of verdicts, '{FORMAT}' of version {FORMAT_VERSION}", path)
-    data: JsonDict = loaded
-    return data
-
-
-def kept_claims(data: JsonDict) -> dict[str, KeptClaim]:
-    """Return the claims in the data of a file of verdicts, by their ids."""
-    experiments = {name: each for each in data["experiments"].values() for name in each["claims"]}
-    claims = {name: _claim(name, each["claims"][name]) for name, each in experiments.items()}
-    standing_ids = standing(list(claims.values()))
-    return {
-        name: KeptClaim(
-            claims[name],
-            stands(claims[name], standing_ids),
-            date.fromisoformat(each["date"]),
-            each["commit"],
-            each["machine"],
-        )
-        for name, each in experiments.items()
-    }
-
-
-def _claim(name: str, data: JsonDict) -> Claim:
-    ends = data["measured"], data["measured_low"], data["measured_high"]
-    mean, low, high = (None if end is None else float(end) for end in ends)
-    mean = math.nan if mean is None else mean
-    claim = Claim(
-        id=name,
-        source="",
-        words="",
-        quantity=data["quantity"],
-        estimate=NoInterval(mean, data["reason"]) if low is None or high is None else Interval(mean, low, high),
-        low=-math.inf if data["claimed_low"] is None else data["claimed_low"],
-        high=math.inf if data["claimed_high"] is None else data["claimed_high"],
-        synthetic=data["synthetic"],
-        not_comparable=data["reason"] if data["verdict"] == Verdict.NOT_COMPARABLE else "",
-        samples=data["samples"],
-    )
-    if claim.verdict != data["verdict"]:
-        raise InvalidValueError(f"verdict of {name!r}", f"be that of its numbers, '{claim.verdict}'", data["verdict"])
-    return claim

@@ -1,16 +1,14 @@
 """The page about experiments of a paper: its figures and tables, the claims, and the sections."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from importlib import resources
-from types import MappingProxyType
 
 from rotting.common.display.pages import (
     MADE,
     breakable,
     colophon,
-    day_text,
     document,
     made_line,
     notes,
@@ -21,29 +19,27 @@ from rotting.common.display.tables import FormattedTable
 from rotting.common.short_numbers import plural
 from rotting.paper.report.charts import chart, file_links, scripts
 from rotting.paper.report.claims import COLUMNS, Claim, Verdict, standing, stands
-from rotting.paper.report.model import KeptClaim, Kind, ReportAbout, Section, settings_text
+from rotting.paper.report.model import Kind, ReportAbout, Section, settings_text
 
 CLASSES = {verdict: verdict.name.lower().replace("_", "-") for verdict in Verdict}  # of the style sheet and the script
 COUNTED = {**{verdict: verdict.value for verdict in Verdict}, Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold"}
 
 SHOWN = ("words", "quantity", "measured", "region", "marked verdict")  # the columns of the ledger
-FULL = "full size"
 TABLE_KINDS = ("csv", "parquet", "md")
 NOT_WITH_HOLM = "Undecided with Holm's correction."
 
 
-def page(sections: Sequence[Section], about: ReportAbout, full: Mapping[str, KeptClaim] = MappingProxyType({})) -> str:
+def page(sections: Sequence[Section], about: ReportAbout) -> str:
     """Return the report's HTML. The same arguments give the same text.
 
     Args:
         sections: in the order of the page.
         about: what the page says about itself.
-        full: claims of the full-size report, shown beside those of this one.
     """
     ledger = resources.files(__package__).joinpath("ledger.js").read_text("utf-8")
     parts = [
         _places(sections),
-        _claims(sections, full),
+        _claims(sections),
         *(_section(section, sections[:k], about) for k, section in enumerate(sections)),
         _colophon(about),
     ]
@@ -117,22 +113,20 @@ def _count(verdict: Verdict, count: int) -> str:
     return f"{verdict.mark} {count} {COUNTED[verdict]}".replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _claims(sections: Sequence[Section], full: Mapping[str, KeptClaim]) -> str:
+def _claims(sections: Sequence[Section]) -> str:
     """Return the claims: those of the paper on its experiments first, then those that decide less about it."""
     decided = [claim for section in sections for claim in section.findings.claims]
     if not decided:
         return '<section id="claims"><h2>Claims</h2><p>These experiments test no claim of the paper.</p></section>'
-    kept = {claim.id: full[claim.id] for claim in decided if claim.id in full and full[claim.id].is_of(claim)}
     standing_ids = standing(decided)
-    groups = "".join(_group(title, words, chosen, standing_ids, kept) for title, words, chosen in _groups(sections))
+    groups = "".join(_group(title, words, chosen, standing_ids) for title, words, chosen in _groups(sections))
     return (
         '<section id="claims"><h2>Claims</h2>'
         "<p>What is claimed, what was measured here with its 95 % interval, and for which values we take the claim to "
         "hold, as the paper seldom gives numbers. A claim holds if the whole interval is in that region, and does not hold if "
         "none of it is. Otherwise, or without an interval that can be trusted, it is undecided. A claim is not comparable if "
-        "nothing that is measured here could decide it: the reason stands below its verdict. The small print gives the "
-        "thresholds for which the verdict would be the same.</p>"
-        f"<p>{_holm_sentence(decided, standing_ids)}{_full_size_sentence(kept)} "
+        "nothing that is measured here could decide it: the reason stands below its verdict.</p>"
+        f"<p>{_holm_sentence(decided, standing_ids)} "
         '<span class="hint">Click a verdict to show only its claims; click it again to show all.</span></p>'
         f"{groups}{file_links('claims', TABLE_KINDS)}</section>"
     )
@@ -170,7 +164,7 @@ def _groups(sections: Sequence[Section]) -> Iterator[tuple[str, str, _Chosen]]:
     yield from (group for group in groups if group[2])
 
 
-def _group(title: str, words: str, chosen: _Chosen, standing_ids: frozenset[str], kept: Mapping[str, KeptClaim]) -> str:
+def _group(title: str, words: str, chosen: _Chosen, standing_ids: frozenset[str]) -> str:
     """Return a group of claims: how many there are of each verdict, and a table of them."""
     counts = Counter(claim.verdict for _, claims in chosen for claim in claims)
     tiles = "".join(
@@ -179,9 +173,8 @@ def _group(title: str, words: str, chosen: _Chosen, standing_ids: frozenset[str]
         f'<span class="count">{counts[verdict]}</span> {COUNTED[verdict]}</button></li>'
         for verdict in Verdict
     )
-    heads = [*(COLUMNS[name].head for name in SHOWN), *([FULL] if kept else [])]
-    row = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in heads)
-    bodies = "".join(_section_claims(section, claims, len(heads), standing_ids, kept) for section, claims in chosen)
+    row = "".join(f'<th role="columnheader" scope="col">{COLUMNS[name].head}</th>' for name in SHOWN)
+    bodies = "".join(_section_claims(section, claims, standing_ids) for section, claims in chosen)
     return (
         f'<div class="claims"><h3>{escape(title)}</h3>{paragraphs([words] if words else [])}<ul class="tiles">{tiles}</ul>'
         # The roles stay valid when a narrow window turns the rows into cards.
@@ -202,47 +195,25 @@ def _holm_sentence(decided: Sequence[Claim], standing_ids: frozenset[str]) -> st
     )
 
 
-def _full_size_sentence(kept: Mapping[str, KeptClaim]) -> str:
-    """Return where the verdicts of the full size come from."""
-    if not kept:
-        return ""
-    reports = dict.fromkeys((each.date, each.commit, each.machine) for each in kept.values())
-    made = "; ".join(f"{day_text(day)}, commit {commit or 'unknown'}, on {machine}" for day, commit, machine in reports)
-    return (
-        f" The last column has the verdicts of the full-size report. They are stored in the library, and were not computed for "
-        f"this page: {escape(made)}."
-    )
-
-
-def _section_claims(
-    section: Section, claims: Sequence[Claim], columns: int, standing_ids: frozenset[str], kept: Mapping[str, KeptClaim]
-) -> str:
+def _section_claims(section: Section, claims: Sequence[Claim], standing_ids: frozenset[str]) -> str:
     """Return claims of one section, below its title."""
     title = f'<a href="#{escape(section.id)}">{escape(section.title)}</a>'
-    head = f'<tr role="row" class="group"><th role="rowheader" scope="rowgroup" colspan="{columns}">{title}</th></tr>'
-    rows = "".join(_claim(claim, standing_ids, kept) for claim in claims)
+    head = f'<tr role="row" class="group"><th role="rowheader" scope="rowgroup" colspan="{len(SHOWN)}">{title}</th></tr>'
+    rows = "".join(_claim(claim, standing_ids) for claim in claims)
     return f'<tbody role="rowgroup">{head}{rows}</tbody>'
 
 
-def _claim(claim: Claim, standing_ids: frozenset[str], kept: Mapping[str, KeptClaim]) -> str:
+def _claim(claim: Claim, standing_ids: frozenset[str]) -> str:
     cells = {
         COLUMNS["quantity"].head: escape(claim.quantity),
         COLUMNS["measured"].head: breakable(claim.measured),
-        COLUMNS["region"].head: f'<span class="number">{escape(claim.region)}</span>{_small(claim.leeway_text)}',
+        COLUMNS["region"].head: f'<span class="number">{escape(claim.region)}</span>',
         COLUMNS["marked verdict"].head: _verdict(claim, stands(claim, standing_ids)) + _small(claim.remark),
     }
-    if kept:
-        cells[FULL] = _kept(kept[claim.id], claim) if claim.id in kept else "not in the full-size report"
     # One element per cell: in a narrow window it stands beside the cell's head, in a grid.
     rest = "".join(f'<td role="cell" data-head="{head}"><div>{cell}</div></td>' for head, cell in cells.items())
     words = f"{escape(claim.words)}{_small(claim.source)}"
     return f'<tr role="row" class="{CLASSES[claim.verdict]}"><th role="rowheader" scope="row">{words}</th>{rest}</tr>'
-
-
-def _kept(kept: KeptClaim, claim: Claim) -> str:
-    """Return a verdict of the full size, with the measured quantity if this report measured another."""
-    other = f"measured: {kept.claim.quantity}" if kept.claim.quantity != claim.quantity else ""
-    return f"<div>{breakable(kept.claim.measured)}</div>{_verdict(kept.claim, kept.stands)}{_small(other)}"
 
 
 def _section(section: Section, before: Sequence[Section], about: ReportAbout) -> str:

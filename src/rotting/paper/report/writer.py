@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rotting.common.display.plots import draw_figure, picture_bytes
 from rotting.common.display.tables import FormattedTable, csv_bytes, parquet_bytes
 from rotting.errors import InvalidValueError, PathExistsError
 from rotting.paper.report.claims import Claim, claims_table, standing, stands
-from rotting.paper.report.model import KeptClaim, ReportAbout, Section, settings_text, verdicts_json
+from rotting.paper.report.model import ReportAbout, Section, settings_text
 from rotting.paper.report.page import page
 
 if TYPE_CHECKING:
@@ -23,9 +22,7 @@ Maker = Callable[[], bytes]
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
-def write(
-    sections: Sequence[Section], folder: str | Path, about: ReportAbout, full: Mapping[str, KeptClaim] = MappingProxyType({})
-) -> Path:
+def write(sections: Sequence[Section], folder: str | Path, about: ReportAbout) -> Path:
     """Write `report.html`, the claims, and a folder per section with its figures, tables and settings.
 
     Needs the extra `rotting[report]`. The same sections and the same `about` give the same bytes. Nothing is overwritten: if
@@ -33,10 +30,9 @@ def write(
 
     Args:
         sections: what experiments found, in the order of the report.
-        folder: an existing folder. It gets `report.html`, `claims.csv`, `claims.parquet`, `claims.md`, `verdicts.json`, and
-            per section `<id>/settings.json`, `<id>/<figure>.png` and `.pdf`, `<id>/<table>.csv`, `.parquet` and `.md`.
+        folder: an existing folder. It gets `report.html`, `claims.csv`, `claims.parquet`, `claims.md`, and per section
+            `<id>/settings.json`, `<id>/<figure>.png` and `.pdf`, `<id>/<table>.csv`, `.parquet` and `.md`.
         about: what the report says about itself.
-        full: claims of the full-size report, shown beside those of this one.
 
     Returns:
         The path of `report.html`.
@@ -47,8 +43,7 @@ def write(
     _check_names(sections)
     makers = {name: make for section in sections for name, make in _section_files(section).items()}
     makers |= _claims_files(sections)
-    makers["verdicts.json"] = lambda: verdicts_json(sections, about).encode()
-    makers["report.html"] = lambda: page(sections, about, full).encode()
+    makers["report.html"] = lambda: page(sections, about).encode()
     for name in makers:
         if os.path.lexists(folder / name):
             raise PathExistsError("folder", "have no file of a report", folder / name, hint=", which exists")
@@ -124,11 +119,6 @@ def claim_row(section: str, claim: Claim, stands: bool | None = None) -> dict[st
         claim: the measured claim.
         stands: whether its verdict stands with Holm's correction, as `rotting.paper.report.claims.stands` returns it.
     """
-    same = {
-        f"same_{end}_{side}": value if math.isfinite(value) else None
-        for end in ("low", "high")
-        for side, value in zip(("from", "to"), claim.leeway.get(end, (-math.inf, math.inf)), strict=True)
-    }
     return {
         "section": section,
         "claim": claim.id,
@@ -139,7 +129,6 @@ def claim_row(section: str, claim: Claim, stands: bool | None = None) -> dict[st
         "claimed_low": claim.low if math.isfinite(claim.low) else None,
         "claimed_high": claim.high if math.isfinite(claim.high) else None,
         "verdict": claim.verdict.value,
-        **same,
         "stands_with_holm": stands,
         "reason": claim.reason,
         "remark": claim.remark,
