@@ -211,7 +211,7 @@ def kept_and_cancelled() -> list[Any]:
     from rotting.registry import make
     from rotting.simulation.engines.cuda import Cuda
     from rotting.simulation.engines.task import cut
-    from rotting.simulation.plan import Simulation, plan
+    from rotting.simulation.plan import Simulation
     from rotting.simulation.simulate import simulate
     from tests.helpers.gpu_games import PROBLEM
 
@@ -230,7 +230,7 @@ def kept_and_cancelled() -> list[Any]:
         PATCH.setattr(Device, "launch", counted)
         same = simulate(engine="cuda", runs=8, keep=folder, **games) == simulate(runs=8, **games)
         bar = Progress(100, show=False)
-        (game,), _ = plan(Simulation(make("ucb1"), PROBLEM, horizon=20)).games()
+        (game,), _ = Simulation(make("ucb1"), PROBLEM, horizon=20).games()
         playing = Cuda().play([cut(game, 5)], bar)
         next(playing)
         playing.close()
@@ -243,7 +243,7 @@ def progress() -> list[int]:
     from rotting.registry import make
     from rotting.simulation.engines import cuda
     from rotting.simulation.engines.task import cut
-    from rotting.simulation.plan import Simulation, plan
+    from rotting.simulation.plan import Simulation
     from tests.helpers.gpu_games import PROBLEM
 
     counted = []
@@ -256,7 +256,7 @@ def progress() -> list[int]:
 
     PATCH.setattr(cuda, "_FIRST_ROUNDS", 4)
     PATCH.setattr(cuda, "_LAUNCH_SECONDS", 0.0)  # no launch is short enough: the next one has as few rounds as possible
-    (game,), _ = plan(Simulation(make("ucb1"), PROBLEM, horizon=20)).games()
+    (game,), _ = Simulation(make("ucb1"), PROBLEM, horizon=20).games()
     list(cuda.Cuda().play([cut(game, 5)], Noted(100, show=False)))
     return counted
 

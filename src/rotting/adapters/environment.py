@@ -1,6 +1,5 @@
 """A problem as a Gymnasium environment: an action is an arm, an episode is a run."""
 
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,7 +17,7 @@ from rotting.problems import Problem, Visiting
 from rotting.problems.mean_table import Means
 from rotting.simulation.engines.extensions import Extensions
 from rotting.simulation.engines.game import Board, count, mean_now, memory_of_run, new_board
-from rotting.simulation.plan import Simulation, plan
+from rotting.simulation.plan import Simulation
 
 
 def _begin(m: Means, pulls: Ints, horizon: int) -> Board:
@@ -76,8 +75,9 @@ class Environment(gymnasium.Env[Any, Any]):
         self.action_space = gymnasium.spaces.Discrete(problem.n_arms)
         self.observation_space = gymnasium.spaces.Discrete(1)
         self._seed = nonnegative_int("seed", seed)
-        every_round = replace(plan(Simulation(Uniform(), problem, self.horizon)), checkpoints=np.arange(1, self.horizon + 1))
-        (game,), self.reference = every_round.games()
+        simulation = Simulation(Uniform(), problem, self.horizon)
+        simulation.checkpoints = np.arange(1, self.horizon + 1)  # as an argument, each of them would be checked
+        (game,), self.reference = simulation.games()
         self._means, self._optimal, self._extensions = game.setting.means, game.setting.optimum, game.setting.extensions
         self._run = -1  # none has begun
         self._round = self.horizon

@@ -204,11 +204,11 @@ def _compile(options: argparse.Namespace) -> None:
 
     from rotting.live.bandit import Bandit
     from rotting.simulation.engines.threads import compiled_loop, loop_entry
-    from rotting.simulation.plan import Simulation, plan
+    from rotting.simulation.plan import Simulation
 
     for policy in policies:
         began = time.perf_counter()
-        (game,), _ = plan(Simulation(policy, problem, runs=1)).games()
+        (game,), _ = Simulation(policy, problem, runs=1).games()
         compiled_loop(game)
         if not loop_entry(game).is_cached:
             raise UserError("compiled code must be kept on disk, but the cache of Numba cannot be written, or is turned off")

@@ -2,13 +2,11 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.json_data import JsonDict
 from rotting.common.rules import RUNS, nonnegative_int, positive_int, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.policies.kernels.random_numbers import derive_key
@@ -19,7 +17,7 @@ from rotting.problems.noise import Noiseless
 from rotting.problems.oracle import greedy_reference, optimal_rewards
 from rotting.simulation.engines.extensions import Extensions, check_size, extend_means
 from rotting.simulation.engines.greedy import FamilyDraws, play_greedily
-from rotting.simulation.engines.task import Game, Setting, unsupported_feature
+from rotting.simulation.engines.task import Game, Setting
 from rotting.simulation.engines.tiers import CompileMode
 
 if TYPE_CHECKING:
@@ -32,48 +30,65 @@ RECORDS: tuple[Record, ...] = get_args(Record)
 """What can be recorded of every round."""
 
 
-@dataclass(frozen=True)
 class Simulation:
-    """Policies, the problem that they play, and the number of runs; the fields are arguments of `simulate`.
+    """Policies, the problem that they play, and the number of runs, all checked; the arguments are those of `simulate`.
+
+    Attributes:
+        policies: a tuple.
+        problem: the problem; that of run 0, if every run has its own.
+        family: the family that draws the problems; None if there is one problem.
+        horizon: rounds of a game.
+        runs: games of each policy.
+        seed: a whole number.
+        checkpoints: rounds at which regret is recorded, increasing; the last one is the horizon.
+        first_run: the number of the first run.
+        record: what is recorded in every round.
 
     Example:
         >>> import rotting
         >>> two = [Simulation(rotting.UCB1(), rotting.problems.two_arms(L, horizon=50), runs=4) for L in (0.5, 1.0)]
         >>> [result.runs for result in rotting.simulate_all(two)]
         [4, 4]
+        >>> Simulation(rotting.UCB1(), rotting.problems.two_arms(horizon=50), runs=0)
+        Traceback (most recent call last):
+        ...
+        rotting.errors.InvalidValueError: runs must be a whole number, 1 or more, got 0
     """
 
-    policies: Policy | Sequence[Policy]
-    problem: Problem | ProblemFamily
-    horizon: int | None = None
-    runs: int = 100
-    seed: int = 0
-    checkpoints: Iterable[int] | None = None
-    first_run: int = 0
-    record: Record | Sequence[Record] = ()
-
-    @property
-    def one_problem(self) -> Problem:
-        """The problem, if it is the same in all runs."""
-        if isinstance(self.problem, ProblemFamily):
-            raise InvalidTypeError("problem", "be one Problem", self.problem)
-        return self.problem
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A simulation whose fields are checked."""
-
-    policies: tuple[Policy, ...]
-    problem: Problem  # of run 0, if every run has its own
-    horizon: int
-    runs: int
-    seed: int
-    checkpoints: Ints
-    first_run: int
-    record: tuple[str, ...]
-    family: ProblemFamily | None
-    description: JsonDict  # of the problem or the family, as JSON-able data
+    def __init__(
+        self,
+        policies: Policy | Sequence[Policy],
+        problem: Problem | ProblemFamily,
+        horizon: int | None = None,
+        runs: int = 100,
+        seed: int = 0,
+        checkpoints: Iterable[int] | None = None,
+        first_run: int = 0,
+        record: Record | Sequence[Record] = (),
+    ) -> None:
+        self.policies = check_policies(policies)
+        self.runs, self.seed = positive_int("runs", runs), nonnegative_int("seed", seed)
+        self.family = problem if isinstance(problem, ProblemFamily) else None
+        if isinstance(problem, ProblemFamily):
+            problem = problem.problem(0, self.seed)
+            if not problem.is_plain or problem.delay is not None:
+                raise InvalidValueError(
+                    "a family", "draw problems of arms that are always present, with tables of means and no delay", problem
+                )
+        if not isinstance(problem, Problem):
+            raise InvalidTypeError("problem", "be a Problem such as Problem.rested(means)", problem, got=type(problem).__name__)
+        self.problem, self.horizon = problem, problem.resolve_horizon(horizon)
+        longest = None if self.family is None else self.family.max_horizon
+        if longest is not None and self.horizon > longest:
+            raise InvalidValueError("horizon", f"be at most {longest}, that of {self.family!r}", self.horizon)
+        for policy in self.policies:
+            _check_fit(policy, problem, self.horizon, self.family)
+        self.checkpoints = _check_checkpoints(checkpoints, self.horizon)
+        self.first_run = nonnegative_int("first_run", first_run)
+        if self.first_run + self.runs > RUNS:
+            raise InvalidValueError("first_run + runs", f"be at most {RUNS}", self.first_run + self.runs)
+        self.record = _check_record(record)
+        check_size(self.record, len(self.policies) * self.runs, self.horizon, problem.n_arms)
 
     @property
     def rounds(self) -> int:
@@ -82,15 +97,34 @@ class Plan:
 
     @property
     def unsupported_feature(self) -> str:
-        """The first feature of the games that some engines do not support, or an empty string."""
-        return unsupported_feature(self.record, self.family, self._extensions)
+        """The first feature of the games that some engines do not support, or an empty string.
+
+        Example:
+            >>> import rotting
+            >>> simulation = Simulation(rotting.UCB1(), rotting.problems.two_arms(horizon=50), record="arms")
+            >>> simulation.unsupported_feature
+            'a record of every round'
+        """
+        extensions = self._extensions
+        found = {
+            "a record of every round": bool(self.record),
+            "a new problem in every run": self.family is not None,
+            "arms that come, leave or recover": extensions.dynamic_arms,
+            "late rewards": extensions.delay is not None,
+        }
+        return next((name for name, has_it in found.items() if has_it), "")
 
     @property
     def _extensions(self) -> Extensions:
         return Extensions(self.problem.formula, self.problem.has_dynamic_arms, self.problem.delay)
 
-    def games(self, compile: CompileMode = "auto") -> tuple[list[Game], str]:
-        """Return one game for each policy, and what regret is measured against; `compile` is that of `simulate`."""
+    def games(self, compile: CompileMode = "auto", place: int = 0) -> tuple[list[Game], str]:
+        """Return one game for each policy, and what regret is measured against.
+
+        Args:
+            compile: when to compile the greedy oracle, as for `simulate`.
+            place: that of the first game.
+        """
         problem, extensions = self.problem, self._extensions
         table = problem.tables(self.horizon)
         means: Means | ExtendedMeans = table
@@ -107,45 +141,18 @@ class Plan:
         draws = None
         if self.family is not None:
             draws = FamilyDraws(self.family, problem, family_key(self.seed), self.checkpoints, reference, compile)
-        setting = Setting(problem.noise, means, *keys, self.checkpoints, optimum, self.record, draws, extensions)
-        return [Game(policy, setting) for policy in self.policies], reference
-
-
-def plan(simulation: Simulation) -> Plan:
-    """Check a simulation.
-
-    Example:
-        >>> import rotting
-        >>> plan(Simulation(rotting.UCB1(), rotting.problems.two_arms(horizon=50), runs=0))
-        Traceback (most recent call last):
-        ...
-        rotting.errors.InvalidValueError: runs must be a whole number, 1 or more, got 0
-    """
-    policies, problem = check_policies(simulation.policies), simulation.problem
-    runs, seed = positive_int("runs", simulation.runs), nonnegative_int("seed", simulation.seed)
-    family = problem if isinstance(problem, ProblemFamily) else None
-    if isinstance(problem, ProblemFamily):
-        problem = problem.problem(0, seed)
-        if not problem.is_plain or problem.delay is not None:
-            raise InvalidValueError(
-                "a family", "draw problems of arms that are always present, with tables of means and no delay", problem
-            )
-    if not isinstance(problem, Problem):
-        raise InvalidTypeError("problem", "be a Problem such as Problem.rested(means)", problem, got=type(problem).__name__)
-    horizon = problem.resolve_horizon(simulation.horizon)
-    if family is not None and family.max_horizon is not None and horizon > family.max_horizon:
-        raise InvalidValueError("horizon", f"be at most {family.max_horizon}, that of {family!r}", horizon)
-    for policy in policies:
-        _check_fit(policy, problem, horizon, family)
-    given = simulation.checkpoints
-    checkpoints = _default_checkpoints(horizon) if given is None else _check_checkpoints(given, horizon)
-    first_run = nonnegative_int("first_run", simulation.first_run)
-    if first_run + runs > RUNS:
-        raise InvalidValueError("first_run + runs", f"be at most {RUNS}", first_run + runs)
-    record = _check_record(simulation.record)
-    check_size(record, len(policies) * runs, horizon, problem.n_arms)
-    description = problem.describe() if family is None else family.describe(problem, seed, horizon)
-    return Plan(policies, problem, horizon, runs, seed, checkpoints, first_run, record, family, description)
+        setting = Setting(
+            problem.noise,
+            means,
+            *keys,
+            self.checkpoints,
+            optimum,
+            self.record,
+            draws,
+            extensions,
+            self.unsupported_feature,
+        )
+        return [Game(policy, setting, place + k) for k, policy in enumerate(self.policies)], reference
 
 
 def _check_record(record: object) -> tuple[str, ...]:
@@ -158,12 +165,10 @@ def _check_record(record: object) -> tuple[str, ...]:
     return tuple(name for name in RECORDS if name in asked)
 
 
-def _default_checkpoints(horizon: int) -> Ints:
-    even = np.linspace(1, horizon, min(_CHECKPOINTS, horizon))
-    return np.unique(np.round(even).astype(np.int64))
-
-
-def _check_checkpoints(checkpoints: Iterable[int], horizon: int) -> Ints:
+def _check_checkpoints(checkpoints: Iterable[int] | None, horizon: int) -> Ints:
+    """Return the rounds in increasing order, with the horizon; by default 200 evenly spaced ones."""
+    if checkpoints is None:
+        return np.unique(np.round(np.linspace(1, horizon, min(_CHECKPOINTS, horizon))).astype(np.int64))
     rounds = [positive_int("checkpoints", each) for each in checkpoints]
     if rounds and max(rounds) > horizon:
         raise InvalidValueError("checkpoints", f"be at most the horizon {horizon}", max(rounds))

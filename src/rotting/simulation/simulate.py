@@ -11,7 +11,6 @@ from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,10 +20,10 @@ from rotting.errors import InvalidValueError, SigmaWarning
 from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
 from rotting.simulation.engines.chunk_store import ChunkStore
-from rotting.simulation.engines.task import Chunk, Engine, Game, Task, cut
+from rotting.simulation.engines.task import Chunk, Engine, Task, cut
 from rotting.simulation.engines.threads import Threads
 from rotting.simulation.engines.tiers import CompileMode, resolve_mode
-from rotting.simulation.plan import Plan, Record, Simulation, plan
+from rotting.simulation.plan import Record, Simulation
 from rotting.simulation.result import Result, mean_time, record_types
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def default_workers() -> int:
     return os.cpu_count() or 1
 
 
-def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan], compile: CompileMode) -> Engine:
+def _make_engine(engine: object, workers: int | None, simulations: Sequence[Simulation], compile: CompileMode) -> Engine:
     mode = resolve_mode(compile)
     threads = default_workers() if workers is None else positive_int("workers", workers)
     if "distributed" in sys.modules and isinstance(engine, sys.modules["distributed"].Client):
@@ -64,22 +63,22 @@ def _make_engine(engine: object, workers: int | None, plans: Sequence[Plan], com
         from rotting.simulation.engines.dask import connect  # noqa: PLC0415 - an extra
 
         return connect(workers=threads, compile=compile)
-    if engine == "cuda" or (engine == "auto" and mode != "never" and _is_worth_a_gpu(plans, threads)):
+    if engine == "cuda" or (engine == "auto" and mode != "never" and _is_worth_a_gpu(simulations, threads)):
         from rotting.simulation.engines.cuda import Cuda, check_supported  # noqa: PLC0415 - an extra
 
         if mode == "never":
             name = "compile" if compile == "never" else "ROTTING_COMPILE"
             raise InvalidValueError(name, "be 'auto' or 'now' on a GPU", mode)
-        for planned in plans:
-            check_supported(planned.unsupported_feature)
+        for each in simulations:
+            check_supported(each.unsupported_feature)
         return Cuda()
     return Threads(threads, compile)
 
 
-def _is_worth_a_gpu(plans: Sequence[Plan], threads: int) -> bool:
+def _is_worth_a_gpu(simulations: Sequence[Simulation], threads: int) -> bool:
     """Return whether this machine has a GPU that supports these games, and there is enough work for it."""
-    rounds = sum(each.rounds for each in plans if each.runs >= _RUNS_FOR_A_GPU)
-    if any(each.unsupported_feature for each in plans):
+    rounds = sum(each.rounds for each in simulations if each.runs >= _RUNS_FOR_A_GPU)
+    if any(each.unsupported_feature for each in simulations):
         return False
     if rounds < _ROUNDS_FOR_A_GPU * threads or find_spec("numba_cuda") is None:
         return False
@@ -151,15 +150,15 @@ def simulate(
         >>> result.regret.shape, result.pulls.sum(axis=2).min()
         ((2, 20, 200), np.int64(400))
     """
-    planned = plan(Simulation(policies, problem, horizon, runs, seed, checkpoints, first_run, record))
-    _warn_of_sigma(planned)
-    return _simulate([planned], workers, progress, keep, engine, compile)[0]
+    simulation = Simulation(policies, problem, horizon, runs, seed, checkpoints, first_run, record)
+    _warn_of_sigma(simulation)
+    return simulate_all([simulation], workers, progress, keep, engine, compile)[0]
 
 
-def _warn_of_sigma(planned: Plan) -> None:
+def _warn_of_sigma(simulation: Simulation) -> None:
     """Warn of policies whose sigma was left at its default, if that is far from the noise; any is right without noise."""
-    scale = None if planned.family else planned.problem.noise.subgaussian_scale
-    assumed = {repr(each): each.assumed_sigma for each in planned.policies if each.assumed_sigma is not None}
+    scale = None if simulation.family else simulation.problem.noise.subgaussian_scale
+    assumed = {repr(each): each.assumed_sigma for each in simulation.policies if each.assumed_sigma is not None}
     far = [name for name, sigma in assumed.items() if scale and not scale / 2 <= sigma <= 2 * scale]
     if far:
         told = f"pass sigma={scale:.4g}, or the one that you mean"
@@ -193,25 +192,13 @@ def simulate_all(
         >>> [result.horizon for result in results]
         [50, 50]
     """
-    return _simulate([plan(each) for each in simulations], workers, progress, keep, engine, compile)
-
-
-def _simulate(
-    plans: Sequence[Plan],
-    workers: int | None,
-    progress: bool | None,
-    keep: str | Path | ChunkStore | None,
-    engine: AnyEngine,
-    compile: CompileMode,
-) -> list[Result]:
     store = keep if keep is None or isinstance(keep, ChunkStore) else ChunkStore(keep)
-    playing = _make_engine(engine, workers, plans, compile)
     try:
-        return _play(plans, playing, store, progress, compile)
+        return _play(simulations, _make_engine(engine, workers, simulations, compile), store, progress, compile)
     except (KeyboardInterrupt, RuntimeError) as error:
         if not _is_interrupt(error):
             raise
-        games = sum(len(each.policies) * each.runs for each in plans)
+        games = sum(len(each.policies) * each.runs for each in simulations)
         kept = "no games are kept" if store is None else store.describe(games)
         raise KeyboardInterrupt(kept) from None  # a traceback into the engine does not help the user
 
@@ -225,36 +212,34 @@ def _is_interrupt(error: BaseException | None) -> bool:
 
 
 def _play(
-    plans: Sequence[Plan], playing: Engine, store: ChunkStore | None, progress: bool | None, compile: CompileMode
+    simulations: Sequence[Simulation], engine: Engine, store: ChunkStore | None, progress: bool | None, compile: CompileMode
 ) -> list[Result]:
     """Play the games that are not in the store, return the results, and close the engine."""
-    results = [_UnfinishedResult(each) for each in plans]
-    # Weak, as a game holds its means, which may be as large as a result.
-    places: WeakKeyDictionary[Game, tuple[_UnfinishedResult, int]] = WeakKeyDictionary()
-    with Progress(sum(each.rounds for each in plans), "rounds", show=progress) as bar:
+    results = [_UnfinishedResult(each) for each in simulations]
+    owners = [(result, index) for result in results for index in range(len(result.simulation.policies))]  # by place
+    with Progress(sum(each.rounds for each in simulations), "rounds", show=progress) as bar:
 
-        def games() -> Iterator[list[Task]]:
-            """Yield the tasks of each game that are not in the store. Means are tabulated before the first game of a plan."""
-            number, of = 0, sum(len(each.policies) for each in plans)
+        def tasks_by_game() -> Iterator[list[Task]]:
+            """Yield the tasks of each game that are not in the store. Means are tabulated before the first game of a result."""
+            place = 0
             for result in results:
-                planned = result.plan
-                made, result.reference = planned.games(compile)
-                for index, game in enumerate(made):
-                    places[game] = result, index
-                    number += 1
-                    bar.part = Part(number, of, planned.runs * planned.horizon)
-                    tasks = cut(game, planned.runs, planned.first_run)
+                simulation = result.simulation
+                games, result.reference = simulation.games(compile, place)
+                for game in games:
+                    place += 1
+                    bar.part = Part(place, len(owners), simulation.runs * simulation.horizon)
+                    tasks = cut(game, simulation.runs, simulation.first_run)
                     yield tasks if store is None else store.missing(tasks, take_kept)
 
         def take(task: Task, chunk: Chunk) -> None:
-            result, index = places[task.game]
+            result, index = owners[task.game.place]
             result.take(index, task, chunk)
 
         def take_kept(task: Task, chunk: Chunk) -> None:
             take(task, chunk)
             bar.resume(task.rounds)
 
-        with closing(playing), closing(playing.play(games(), bar)) as played:
+        with closing(engine), closing(engine.play(tasks_by_game(), bar)) as played:
             for task, chunk in played:
                 take(task, chunk)
                 if store is not None:
@@ -265,19 +250,21 @@ def _play(
 class _UnfinishedResult:
     """The arrays of a result, filled in chunk by chunk."""
 
-    def __init__(self, planned: Plan) -> None:
-        self.plan, self.reference = planned, ""
-        P, R, K = len(planned.policies), planned.runs, planned.problem.n_arms
-        self._regret = np.full((P, R, planned.checkpoints.size), np.nan)
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation, self.reference = simulation, ""
+        P, R, K = len(simulation.policies), simulation.runs, simulation.problem.n_arms
+        self._regret = np.full((P, R, simulation.checkpoints.size), np.nan)
         self._pulls = np.zeros((P, R, K), np.int64)
         kinds = record_types(K)
-        self._records: dict[str, AnyArray] = {name: np.zeros((P, R, planned.horizon), kinds[name]) for name in planned.record}
+        self._records: dict[str, AnyArray] = {
+            name: np.zeros((P, R, simulation.horizon), kinds[name]) for name in simulation.record
+        }
         self._seconds = np.zeros(P)  # of the chunks that this process played
         self._rounds = np.zeros(P)  # of the same chunks
 
     def take(self, index: int, task: Task, chunk: Chunk) -> None:
         """Fill in some runs of the policy `index`."""
-        first = task.first_run - self.plan.first_run
+        first = task.first_run - self.simulation.first_run
         runs = slice(first, first + task.runs)
         self._regret[index, runs] = chunk.regret
         self._pulls[index, runs] = chunk.pulls
@@ -291,18 +278,20 @@ class _UnfinishedResult:
         """Return the result, after its last task."""
         for array in self._records.values():
             array.setflags(write=False)  # so that the result need not copy it
+        simulation, family = self.simulation, self.simulation.family
+        problem, seed, horizon = simulation.problem, simulation.seed, simulation.horizon
         return Result(
-            policies=self.plan.policies,
-            problem=self.plan.description,
-            horizon=self.plan.horizon,
-            runs=self.plan.runs,
-            seed=self.plan.seed,
-            checkpoints=self.plan.checkpoints,
+            policies=simulation.policies,
+            problem=problem.describe() if family is None else family.describe(problem, seed, horizon),
+            horizon=horizon,
+            runs=simulation.runs,
+            seed=seed,
+            checkpoints=simulation.checkpoints,
             regret=self._regret,
             pulls=self._pulls,
             us_per_round=mean_time(self._seconds * 1e6, self._rounds),
             reference=self.reference,
-            played=self.plan.problem if self.plan.family is None else None,
-            first_run=self.plan.first_run,
+            played=problem if family is None else None,
+            first_run=simulation.first_run,
             **self._records,
         )

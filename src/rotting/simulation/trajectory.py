@@ -22,7 +22,7 @@ from rotting.problems.oracle import regret_against
 from rotting.simulation.engines.extensions import PLAYED, REASONS, check_size
 from rotting.simulation.engines.task import Chunk, Game, Task
 from rotting.simulation.engines.threads import Threads
-from rotting.simulation.plan import Simulation, plan
+from rotting.simulation.plan import Simulation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -234,18 +234,19 @@ def play(
     if not isinstance(policy, Policy):
         raise InvalidTypeError("policy", "be a policy such as RAWUCB(alpha=1.4)", policy)
     run = run_number("run", run)
-    asked = plan(Simulation(policy, problem, horizon, seed=seed))
+    simulation = Simulation(policy, problem, horizon, seed=seed)
     record = PLAYED if policy.kernel.explain is None else PLAYED + REASONS
-    check_size(record, 1, asked.horizon, asked.problem.n_arms)
-    every_round = replace(asked, checkpoints=np.arange(1, asked.horizon + 1), record=record)
-    (game,), reference = every_round.games()
+    check_size(record, 1, simulation.horizon, simulation.problem.n_arms)
+    # Arguments are checked one by one, which takes long for every round.
+    simulation.checkpoints, simulation.record = np.arange(1, simulation.horizon + 1), record
+    (game,), reference = simulation.games()
     chunk = _played(game, run)
     if policy.kernel.explain is not None and not is_library_code(policy.kernel.explain):
         _check_same_game(chunk, Game(policy, replace(game.setting, record=())), run)
     arm, reward, means, index, window, width = (array[0] for array in chunk.record)
     reasons = {"index": index, "window": window, "width": width} if policy.kernel.explain is not None else {}
-    played = problem.problem(run, asked.seed) if isinstance(problem, ProblemFamily) else problem
-    return Trajectory(policy, played, run, asked.seed, reference, arm, reward, chunk.regret[0], means, **reasons)
+    played = problem.problem(run, simulation.seed) if isinstance(problem, ProblemFamily) else problem
+    return Trajectory(policy, played, run, simulation.seed, reference, arm, reward, chunk.regret[0], means, **reasons)
 
 
 def _played(game: Game, run: int) -> Chunk:

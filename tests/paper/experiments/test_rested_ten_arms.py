@@ -53,5 +53,5 @@ def test_longer_games_are_tuned_to_their_own_horizon() -> None:
         T = times * experiment.SIZES["quick"].horizon
         tuned = experiment.policies(T)
         assert game.policies == tuple(tuned[label] for label in experiment.GROWING)
-        assert game.one_problem.horizon == T
+        assert game.problem.horizon == T
         assert tuned[experiment.SW] != experiment.policies(T // 2)[experiment.SW]

@@ -11,7 +11,7 @@ from rotting.policy import Policy, Reason
 from rotting.problems import Problem
 from rotting.problems.noise import Binomial, Gaussian, Noise
 from rotting.registry import make
-from rotting.simulation.plan import Simulation, plan
+from rotting.simulation.plan import Simulation
 from tests.helpers.games import examples
 
 ENDS = st.floats(-1e6, 1e6)
@@ -77,7 +77,7 @@ def test_a_refusal_names_all_that_lets_the_policy_take_the_rewards(policy: Polic
     }
     refusals = []
     with pytest.raises(InvalidValueError, match="rewards must be in ") as simulated:
-        plan(Simulation(policy, problem, runs=1))
+        Simulation(policy, problem, runs=1)
     refusals.append((str(simulated.value), bounded))
     with pytest.raises(InvalidValueError, match="reward must be in ") as live:
         Bandit(policy, arms=["a"]).update("a", 2.5)
@@ -90,5 +90,5 @@ def test_a_refusal_names_all_that_lets_the_policy_take_the_rewards(policy: Polic
         for name in named:
             mended = make(policy.name, **{**policy.shown_params(), **remedies[name]})
             if has_ends == bounded:
-                plan(Simulation(mended, problem, runs=1))
+                Simulation(mended, problem, runs=1)
             Bandit(mended, arms=["a"]).update("a", 2.5)

@@ -32,7 +32,7 @@ from rotting.simulation.engines import threads
 from rotting.simulation.engines.chunk_store import ChunkStore
 from rotting.simulation.engines.game import CANCEL
 from rotting.simulation.engines.task import Chunk, Game, Origin, Task, cut
-from rotting.simulation.plan import Simulation, plan
+from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate, simulate_all
 from tests.conftest import STRESS
@@ -158,7 +158,7 @@ def test_a_hole_in_what_is_kept_is_filled(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def game(horizon: int) -> Game:
-    return plan(Simulation(make("ucb1"), problems.two_arms(L=1.0, horizon=horizon))).games()[0][0]
+    return Simulation(make("ucb1"), problems.two_arms(L=1.0, horizon=horizon)).games()[0][0]
 
 
 @pytest.mark.parametrize("horizon", [1, 40, 300_000, 3_000_000])
@@ -207,7 +207,7 @@ def test_the_time_of_a_chunk_is_shared_by_its_runs(tmp_path: Path) -> None:
 
 def test_the_time_of_a_round_is_that_of_the_games_played_by_this_call(tmp_path: Path) -> None:
     """Of six runs four are kept, whose time is absurd."""
-    (playing,), _ = plan(Simulation(POLICIES[0], PROBLEM, runs=6)).games()
+    (playing,), _ = Simulation(POLICIES[0], PROBLEM, runs=6).games()
     store = ChunkStore(tmp_path)
     for task in cut(playing, 4):
         store.write(task.digest, _played(task)._replace(seconds=1e9))
@@ -220,7 +220,7 @@ def test_the_time_of_a_round_is_that_of_the_games_played_by_this_call(tmp_path: 
 
 
 def test_games_that_were_reused_are_counted_by_day_and_machine(tmp_path: Path) -> None:
-    (playing,), _ = plan(Simulation(POLICIES[0], PROBLEM)).games()
+    (playing,), _ = Simulation(POLICIES[0], PROBLEM).games()
     tasks = sorted(cut(playing, 3), key=lambda task: task.first_run)
     before = ChunkStore(tmp_path)
     for task, origin in zip(tasks, [Origin("A", 86_399.0), Origin("A", 86_400.0), Origin("B", 86_401.0)], strict=True):

@@ -28,7 +28,7 @@ from rotting.simulation.engines.cuda_device import (
     runs_axis,
     thread_number,
 )
-from rotting.simulation.plan import Simulation, plan
+from rotting.simulation.plan import Simulation
 from rotting.simulation.simulate import simulate
 from tests.helpers.games import examples
 from tests.helpers.gpu_games import NOISES, PROBLEM, players, problem
@@ -208,7 +208,7 @@ def refusing_device(monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], An
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_of_the_installation_is_not_the_policys(fault: str, refusing_device: Callable[[Exception], Any]) -> None:
     device = refusing_device(FAULTS[fault])
-    game = plan(Simulation(make("ucb1"), PROBLEM, horizon=10)).games()[0][0]
+    game = Simulation(make("ucb1"), PROBLEM, horizon=10).games()[0][0]
     message = (
         f"engine='cuda' needs a GPU that works and libraries of CUDA that its driver knows, got {fault}: "
         "pip install 'rotting[cuda]', or 'rotting[cuda12]' for CUDA 12; engine='threads' plays on the CPU"
@@ -220,7 +220,7 @@ def test_a_fault_of_the_installation_is_not_the_policys(fault: str, refusing_dev
 
 
 def test_what_the_compiler_refuses_is_the_policys(refusing_device: Callable[[Exception], Any]) -> None:
-    game = plan(Simulation(make("ucb1"), PROBLEM, horizon=10)).games()[0][0]
+    game = Simulation(make("ucb1"), PROBLEM, horizon=10).games()[0][0]
     code = game.policy.kernel.choose.__code__
     line = code.co_firstlineno
     refused: Any = importlib.import_module("numba.core.errors").TypingError
@@ -258,7 +258,7 @@ def test_auto_takes_a_gpu_where_it_is_worth_it(
 
     monkeypatch.setattr(simulation, "find_spec", lambda name: name)
     monkeypatch.setattr(cuda_device, "why_no_gpu", lambda: missing)
-    plans = [plan(Simulation(make("ucb1"), PROBLEM, horizon=10**6, runs=runs))]
+    plans = [Simulation(make("ucb1"), PROBLEM, horizon=10**6, runs=runs)]
     assert simulation._is_worth_a_gpu(plans, threads=2) == gpu
 
 
@@ -268,7 +268,7 @@ def test_auto_leaves_to_threads_what_a_gpu_does_not_play(monkeypatch: pytest.Mon
     monkeypatch.setattr(simulation, "find_spec", lambda name: name)
     monkeypatch.setattr(cuda_device, "why_no_gpu", lambda: None)
     plain, late = (
-        plan(Simulation(make("ucb1"), each, horizon=10**6, runs=10_000)) for each in (PROBLEM, PROBLEM.delayed(FixedDelay(9)))
+        Simulation(make("ucb1"), each, horizon=10**6, runs=10_000) for each in (PROBLEM, PROBLEM.delayed(FixedDelay(9)))
     )
     assert simulation._is_worth_a_gpu([plain], threads=2)
     assert not simulation._is_worth_a_gpu([plain, late], threads=2)

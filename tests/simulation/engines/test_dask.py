@@ -39,7 +39,7 @@ from rotting.simulation.engines.chunk_store import ChunkStore  # noqa: E402
 from rotting.simulation.engines.dask import Dask, connect, play_on_worker  # noqa: E402
 from rotting.simulation.engines.task import Game, Task, cut, take  # noqa: E402
 from rotting.simulation.engines.threads import Threads  # noqa: E402
-from rotting.simulation.plan import Simulation, plan  # noqa: E402
+from rotting.simulation.plan import Simulation  # noqa: E402
 from rotting.simulation.simulate import simulate, simulate_all  # noqa: E402
 from tests.helpers.games import some  # noqa: E402
 
@@ -63,7 +63,7 @@ def bar() -> Progress:
 
 
 def game(horizon: int = 60) -> Game:
-    return plan(Simulation(POLICIES[0], two_arms(L=1.0, horizon=horizon), seed=3)).games()[0][0]
+    return Simulation(POLICIES[0], two_arms(L=1.0, horizon=horizon), seed=3).games()[0][0]
 
 
 def test_the_result_is_that_of_threads(client: Any) -> None:
@@ -120,7 +120,7 @@ def test_a_gpu_of_a_worker_plays_what_it_can_and_threads_the_rest(monkeypatch: p
     monkeypatch.setattr(Dask, "_have_gpus", lambda self, bar: True)
     monkeypatch.setattr(engine, "_CPU_ROUNDS", 1)
     for record in ((), "arms"):
-        one = plan(Simulation(POLICIES[0], PROBLEM, record=record)).games()[0][0]
+        one = Simulation(POLICIES[0], PROBLEM, record=record).games()[0][0]
         list(Dask(client).play([[Task(one, k, 1) for k in range(40)]], Progress(40 * HORIZON, show=False)))
     on_gpu, on_threads = requested[0], requested[-1]
     assert on_gpu == (True, 10)  # a worker has one GPU, whatever its threads: a fourth of the work
@@ -264,7 +264,7 @@ def at_play(client: Any) -> int:
 def test_a_game_without_end_ends_when_nobody_waits_for_it(client: Any) -> None:
     until(lambda: at_play(client) == 0)
     endless = Problem([Rested(0.5), Rested(0.4)], horizon=10**11)
-    one = plan(Simulation(POLICIES[0], endless, checkpoints=[10**11])).games()[0][0]
+    one = Simulation(POLICIES[0], endless, checkpoints=[10**11]).games()[0][0]
     playing = Dask(client).play([[Task(one, 0, 1)]], bar())
     waiting = threading.Thread(target=lambda: list(playing), daemon=True)
     waiting.start()

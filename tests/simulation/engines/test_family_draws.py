@@ -12,7 +12,7 @@ from rotting.problems.families import TableFamily, family_key
 from rotting.problems.noise import Gaussian, Noiseless
 from rotting.problems.oracle import optimal_rewards
 from rotting.simulation.engines.greedy import FamilyDraws
-from rotting.simulation.plan import Simulation, plan
+from rotting.simulation.plan import Simulation
 from tests.conftest import INTERPRETED
 
 RUNS = 8 if INTERPRETED else 60
@@ -26,7 +26,7 @@ FAMILIES = [
 
 
 def draws(family: ProblemFamily, seed: int = 0) -> FamilyDraws:
-    (game,), _ = plan(Simulation(rotting.UCB1(), family, seed=seed, checkpoints=[5])).games()
+    (game,), _ = Simulation(rotting.UCB1(), family, seed=seed, checkpoints=[5]).games()
     found = game.setting.draws
     assert isinstance(found, FamilyDraws)
     return found

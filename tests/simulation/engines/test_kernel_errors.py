@@ -34,7 +34,7 @@ from rotting.registry import make
 from rotting.simulation.engines import kernel_errors, threads
 from rotting.simulation.engines.game import mean_now
 from rotting.simulation.engines.task import Task
-from rotting.simulation.plan import Simulation, plan
+from rotting.simulation.plan import Simulation
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 
@@ -247,7 +247,7 @@ def test_the_last_run_is_checked_too() -> None:
 
 def test_of_a_long_task_one_run_is_tried() -> None:
     """The rest of it is played when that went well: all of it checked would keep the other workers waiting."""
-    (game,), _ = plan(Simulation(own(), PROBLEM)).games()
+    (game,), _ = Simulation(own(), PROBLEM).games()
     found = list(threads.Threads(2).play([[Task(game, 4, 5)]], Progress(1, show=False)))
     assert [(task.first_run, task.runs, len(chunk.regret)) for task, chunk in found] == [(8, 1, 1), (4, 4, 4)]
     assert all(task.game is game for task, _ in found)
@@ -472,7 +472,7 @@ def test_a_choice_that_is_no_whole_number_is_told(function: Any, got: str) -> No
 def test_only_the_innermost_line_that_the_compiler_names_tells_of_a_choice() -> None:
     """The game itself uses the choice as an index; an index inside a function of the policy is that function's mistake."""
     policy = own()
-    (game,), _ = plan(Simulation(policy, PROBLEM)).games()
+    (game,), _ = Simulation(policy, PROBLEM).games()
 
     def error_message(*functions: Any) -> str:
         last = [max(line for *_, line in each.__code__.co_lines() if line is not None) for each in functions]
@@ -692,7 +692,7 @@ def test_the_advice_names_what_the_kit_has() -> None:
 
 
 def test_a_game_is_linked_once_and_pickles_without_its_loops() -> None:
-    (game,), _ = plan(Simulation(make("uniform"), PROBLEM)).games()
+    (game,), _ = Simulation(make("uniform"), PROBLEM).games()
     assert game.linked is game.linked
     again = pickle.loads(pickle.dumps(game))
     assert again.code_digest == game.code_digest

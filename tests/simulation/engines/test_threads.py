@@ -19,7 +19,7 @@ from rotting.simulation.engines.game import CANCEL
 from rotting.simulation.engines.greedy import FamilyDraws
 from rotting.simulation.engines.task import Chunk, Game, Setting, Task, cut
 from rotting.simulation.engines.threads import Threads
-from rotting.simulation.plan import Simulation, plan
+from rotting.simulation.plan import Simulation
 from rotting.simulation.simulate import simulate
 
 HORIZON = 40
@@ -29,7 +29,7 @@ POLICIES = (make("ucb1"), make("uniform"))
 
 
 def games(*policies: Policy) -> list[Game]:
-    return plan(Simulation(policies, PROBLEM, seed=3)).games()[0]
+    return Simulation(policies, PROBLEM, seed=3).games()[0]
 
 
 def bar() -> Progress:
@@ -88,6 +88,7 @@ def test_a_setting_is_known_by_its_values() -> None:
     assert one.digest == two.digest
     fields = vars(one.setting) | {}
     fields.pop("digest")
+    fields.pop("unsupported_feature")  # follows from the others
     changes: dict[str, Any] = {
         "noise_key": fields["noise_key"] + 1,
         "policy_key": fields["policy_key"] + 1,

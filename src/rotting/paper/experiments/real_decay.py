@@ -102,7 +102,7 @@ def findings(settings: Settings, prepared: Prepared, results: Results) -> Findin
     """Return the means, regret over time, and a table per problem."""
     figures = []
     for name, result in results.items():
-        problem = prepared.games[name].one_problem
+        problem = prepared.games[name].problem
         panels = (_means(problem, CASES[name]), regret_panel("Regret", LABELS, result.checkpoints, result.regret))
         figures.append(
             Figure(name, f"{CASES[name].title}: means and regret", f"Regret: {BAND}.", panels, columns=2, first=ORDER)

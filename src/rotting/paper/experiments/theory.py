@@ -186,7 +186,7 @@ def _proved(prepared: Prepared, results: Results) -> dict[str, list[Proved]]:
     """Return the tightest bound of each policy on each of the five problems."""
     proved: dict[str, list[Proved]] = {}
     for name in prepared.data:
-        result, problem = results[name], prepared.games[name].one_problem
+        result, problem = results[name], prepared.games[name].problem
         rounds = result.checkpoints[_drawn(result)].tolist()
         proved[name] = [_tightest(problem, policy, rounds) for policy in result.policies]
     return proved
@@ -201,7 +201,7 @@ def _upper_rows(prepared: Prepared, results: Results, proved: dict[str, list[Pro
     rows: list[Row] = []
     for name, tightest in proved.items():
         result = results[name]
-        most = constants(prepared.games[name].one_problem).largest_regret()
+        most = constants(prepared.games[name].problem).largest_regret()
         for label, policy, regret, (theorem, values) in zip(FOUR, result.policies, result.regret, tightest, strict=True):
             measured, bound = mean_interval(regret[:, -1]), float(values[-1])
             rows.append(

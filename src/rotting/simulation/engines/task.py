@@ -80,22 +80,6 @@ class Draws(Protocol):
         ...
 
 
-def unsupported_feature(record: tuple[str, ...], draws: object, extensions: Extensions) -> str:
-    """Return the first feature of a game that some engines do not support, or an empty string.
-
-    Example:
-        >>> unsupported_feature(("arms",), None, NO_EXTENSIONS), unsupported_feature((), None, NO_EXTENSIONS)
-        ('a record of every round', '')
-    """
-    found = {
-        "a record of every round": bool(record),
-        "a new problem in every run": draws is not None,
-        "arms that come, leave or recover": extensions.dynamic_arms,
-        "late rewards": extensions.delay is not None,
-    }
-    return next((name for name, has_it in found.items() if has_it), "")
-
-
 @dataclass(frozen=True, eq=False)
 class Setting:
     """What the games of one simulation share."""
@@ -109,16 +93,12 @@ class Setting:
     record: tuple[str, ...] = ()  # the fields of a `RoundRecord` that are filled in
     draws: Draws | None = None  # the problems of the runs, if every run has its own
     extensions: Extensions = NO_EXTENSIONS  # of the problem, whose means are then `ExtendedMeans`
+    unsupported_feature: str = ""  # the first feature of these games that some engines do not support
 
     @property
     def horizon(self) -> int:
         """The number of rounds of a game."""
         return int(self.checkpoints[-1])
-
-    @property
-    def unsupported_feature(self) -> str:
-        """The first feature of these games that some engines do not support, or an empty string."""
-        return unsupported_feature(self.record, self.draws, self.extensions)
 
     @property
     def n_arms(self) -> int:
@@ -127,7 +107,7 @@ class Setting:
 
     @cached_property
     def digest(self) -> str:
-        """A digest of the values of all fields."""
+        """A digest of everything that decides the results."""
         # A game that was played without the compiler has the same regret, but took another time.
         engine = __version__, version("numba"), os.environ.get("NUMBA_DISABLE_JIT", "0")
         keys = self.noise_key, self.policy_key
@@ -147,6 +127,7 @@ class Game:
 
     policy: Policy
     setting: Setting
+    place: int = 0  # among the games that an engine plays; it decides nothing
 
     @cached_property
     def linked(self) -> Callable[..., None]:
@@ -170,7 +151,7 @@ class Game:
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out the loops and their digests: the process that reads the game makes them again, from its own code."""
-        return {"policy": self.policy, "setting": self.setting}
+        return {"policy": self.policy, "setting": self.setting, "place": self.place}
 
     @cached_property
     def code_digest(self) -> str:
