@@ -51,7 +51,7 @@ def play(data: st.DataObject, bandit: Bandit, steps: int) -> None:
         verb = data.draw(st.sampled_from(["page", "page", "reward", "reward", "learn", "retire", "add", "expire"]))
         number = data.draw(st.integers(0, 30))
         if verb == "page":
-            owed += bandit.decide(count=min(1 + number, len(bandit.arms), bandit._state.ledger.max_pending))
+            owed += bandit.decide(count=min(1 + number, len(bandit.arms), bandit._state.most_pending))
         elif verb == "reward" and owed:
             pairs = [(owed.pop(number % len(owed)).id, (number % 5) / 4) for _ in range(min(number, len(owed)))]
             bandit.reward_many(pairs)
@@ -91,7 +91,7 @@ def test_a_page_is_decided_as_one_by_one(policy: Policy, data: st.DataObject) ->
     left = [arm for arm in (bandit.arms if arms is None else arms) if arm not in set(without)]
     if not left:
         return
-    count = min(len(left), bandit._state.ledger.max_pending, data.draw(st.integers(1, 20)))
+    count = min(len(left), bandit._state.most_pending, data.draw(st.integers(1, 20)))
     page, slow, slower = bandit, copy.copy(bandit), copy.copy(bandit)
     found = plain(page.decide(arms, count=count, without=without))
     assert found == plain(one_by_one(slow, count, arms, without))
@@ -151,7 +151,7 @@ def test_a_preview_is_what_a_copy_decides(policy: Policy, data: st.DataObject) -
     bandit = played(data, policy, [2, 8, 40])
     arms = some_arms(np.random.default_rng(data.draw(st.integers(0, 9))), bandit)
     available = len(bandit.arms if arms is None else arms)
-    count = min(available, bandit._state.ledger.max_pending, data.draw(st.integers(1, 20)))
+    count = min(available, bandit._state.most_pending, data.draw(st.integers(1, 20)))
     before = bandit.get_state()
     preview = bandit.preview(arms, count)
     assert bandit.get_state() == before

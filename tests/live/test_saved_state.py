@@ -16,8 +16,8 @@ from rotting.registry import make
 
 def test_other_versions_are_refused() -> None:
     state = Bandit(make("ucb1"), arms=["a"]).get_state()
-    for version in (1, 5, 7, None, "6"):
-        with pytest.raises(ValueError, match=f"^state version must be 6, the one of this version of rotting, got {version!r}$"):
+    for version in (1, 6, 8, None, "7"):
+        with pytest.raises(ValueError, match=f"^state version must be 7, the one of this version of rotting, got {version!r}$"):
             Bandit.from_state({**state, "version": version})
 
 

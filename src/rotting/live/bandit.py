@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import islice
-from typing import Generic, Literal, Self, overload
+from typing import Any, Generic, Literal, Self, overload
 
 import numpy as np
 
@@ -13,10 +13,12 @@ from rotting.common.arrays import Ints
 from rotting.common.rules import Rule, nonnegative_int, positive_int
 from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning, brief
 from rotting.live.arms import MAX_PRIOR_WEIGHT, Arm, UnknownArms, check_arm
-from rotting.live.bandit_state import MAX_PENDING, BanditState
+from rotting.live.bandit_state import BanditState
+from rotting.live.holdout import Uplift, uplift
 from rotting.live.locks import Guard
 from rotting.live.policy_state import is_library_kernel
 from rotting.live.saved_state import SavedState, restore, save
+from rotting.live.settings import checked_change
 from rotting.live.values import Decision, Duration, Explanation, Outcome, RewardRule, id_of, new_id, seconds_in
 from rotting.policy import Policy
 from rotting.simulation.engines.tiers import CompileMode
@@ -81,14 +83,18 @@ class Bandit(Generic[Arm]):
         pending: "shrink": pending decisions shrink the width of an arm's index as if their rewards had arrived, so that no arm
             is chosen again and again before its first rewards arrive. "ignore": pending decisions change nothing.
             docs/delays.md states the exact rule, and measures both.
-        max_pending: how many decisions can be pending. Each further decision expires the oldest one. The bandit also remembers
-            the rewards of this many earlier decisions: a second reward for an older decision is "unknown".
+        max_pending: how many decisions can be pending. Each further decision expires the oldest one, with a warning. By
+            default, there is no limit with a `reward_window`, which ends every decision, and 10,000 without. The bandit also
+            remembers the rewards of this many earlier decisions, 10,000 by default, and of as many as are pending: a second
+            reward for an older decision is "unknown".
         reward_window: how long a decision waits for its reward: "30min", "2h", "1d", a `timedelta`, or a number of seconds. The
             bandit then learns strictly in the order of the decisions: a decision settles when all older ones have settled and
             it has a reward, or when its window closes. So clicks are not learned ahead of the zeros that never arrive. Windows
             close when the bandit is next used, by a clock that does not jump. By default there is no window: the bandit learns
             each reward when it arrives, and expects one for every decision.
         missing: the reward of a decision whose window closes without one; None if such a decision does not count.
+        holdout: the share of decisions that draw each available arm with the same probability, for `uplift`: those of units
+            whose hash falls into the share, and others at random. Their rewards are learned, too.
         compile: "auto": the bandit decides immediately, interpreted, while a child process compiles the policy, and switches to
             machine code between two calls. "now": calls wait for the compiler, unless `warm_up` was called. "never": the bandit
             stays interpreted. Except with "never", machine code that is in the cache is used from the start. The decisions are
@@ -115,12 +121,13 @@ class Bandit(Generic[Arm]):
         arms: Iterable[Arm],
         seed: int = 0,
         pending: Literal["shrink", "ignore"] = "shrink",
-        max_pending: int = MAX_PENDING,
+        max_pending: int | None = None,
         reward_window: Duration | None = None,
         missing: float | None = 0.0,
+        holdout: float = 0.0,
         compile: CompileMode = "auto",
     ) -> None:
-        state = BanditState.new(policy, arms, seed, pending, max_pending, reward_window, missing, compile)
+        state = BanditState.new(policy, arms, seed, pending, max_pending, reward_window, missing, holdout, compile)
         self._hold(Guard(state))
 
     def _hold(self, guard: Guard[Arm], warn: Callable[[str], object] | None = None) -> None:
@@ -195,7 +202,8 @@ class Bandit(Generic[Arm]):
             count: how many arms to choose.
             without: arms that are not available this time, even if they are among `arms`.
             unit: what the decision is for, such as a country or a user. The log of a durable bandit keeps it, so that
-                `rotting.diagnose` can tell wear by pulls from wear by time if units meet an arm at different rates.
+                `rotting.diagnose` can tell wear by pulls from wear by time if units meet an arm at different rates. With a
+                `holdout`, all decisions for a unit are on the same side.
 
         Example:
             >>> from rotting.policies.uniform import Uniform
@@ -229,13 +237,24 @@ class Bandit(Generic[Arm]):
     def _available(self, count: int, arms: Iterable[Arm] | None, without: Iterable[Arm] | None) -> Ints:
         """Return the slots to choose from, or raise an error if they do not suffice for `count` decisions."""
         state = self._state
-        available = state.arms.available(arms, without)
-        most = min(available.size, state.ledger.max_pending)
+        available = self._unpaused(arms, without)
+        most = min(available.size, state.most_pending)
         if count > most:
             limit = "the number of available arms" if most == available.size else "max_pending"
             raise InvalidValueError("count", f"be at most {most}, {limit}", count)
         state.check_rounds(count)
         return available
+
+    def _unpaused(self, arms: Iterable[Arm] | None, without: Iterable[Arm] | None = None) -> Ints:
+        """Return the slots that were asked for and are not paused."""
+        state = self._state
+        available = state.arms.available(arms, without)
+        if not state.limits.paused:
+            return available
+        left = np.setdiff1d(available, list(state.limits.paused), assume_unique=True)
+        if not left.size:
+            raise InvalidValueError("arms", "hold an arm that is not paused", arms, got="none")
+        return left
 
     def preview(
         self, arms: Iterable[Arm] | None = None, count: int = 1, *, without: Iterable[Arm] | None = None
@@ -459,7 +478,7 @@ class Bandit(Generic[Arm]):
         guard, state = self._guard, self._state
         now = guard.settle()
         if older_than is not None:
-            old = state.ledger.made_until(now - seconds_in("older_than", older_than), guard.opened)
+            old = state.ledger.made_until(now - seconds_in("older_than", older_than))
         else:
             last = state.rounds - nonnegative_int("older_than_rounds", older_than_rounds) - 1
             old = state.ledger.until(last)
@@ -564,7 +583,90 @@ class Bandit(Generic[Arm]):
             arms.check_not_last(arm)
             self._state.forget(arm)
 
+    # --- Settings -------------------------------------------------------------------------------------------------------------
+
+    def change(self, *, reason: str = "", **settings: Any) -> None:
+        """Change settings from now on; those that are not named stay. Pending decisions keep their ids.
+
+        If all settings have these values already, nothing is changed or logged.
+
+        A changed `policy` learns anew from all events that the log of the bandit keeps; only `rotting.open` and the service
+        have such a log. With another policy, window or holdout, `uplift` begins to compare anew.
+
+        Args:
+            reason: why, for the log.
+            settings: `policy`, or its parameters by name, such as `alpha`; `reward_window`, `missing`, `holdout` and
+                `max_pending`, as for `Bandit`; `caps` and `floors`: the most and the least share of the decisions of the last
+                hour, by arm; `paused`: the arms that are paused. A cap counts as long as another arm is available. An arm below
+                its floor is chosen next, except by a decision that is held out.
+
+        Example:
+            >>> import rotting
+            >>> bandit = rotting.Bandit(rotting.UCB1(), arms=["a", "b", "c"])
+            >>> bandit.change(caps={"a": 0.2}, holdout=0.05, reason="contract of arm a")
+            >>> [bandit.decide().arm for _ in range(6)]
+            ['b', 'c', 'b', 'c', 'a', 'b']
+            >>> bandit.explain()["a"].rule
+            'cap'
+        """
+        with self._guard.lock:
+            event = checked_change(self._state, reason, settings)
+            if event is not None and "policy" in event:
+                hint = "; a bandit in memory keeps no events to learn from"
+                raise InvalidValueError("policy", "be changed on a bandit of rotting.open", self.policy, hint=hint)
+            if event is not None:
+                self._guard.settle()
+                self._state.change(event)
+
+    def pause(self, arm: Arm, *, reason: str = "") -> None:
+        """Do not choose `arm` until `resume`. In contrast to `retire`, it stays one of the `arms`.
+
+        Args:
+            arm: its id.
+            reason: why, for the log.
+        """
+        self._set_paused(arm, True, reason)
+
+    def resume(self, arm: Arm, *, reason: str = "") -> None:
+        """Choose a paused arm again.
+
+        Args:
+            arm: its id.
+            reason: why, for the log.
+        """
+        self._set_paused(arm, False, reason)
+
+    def _set_paused(self, arm: Arm, paused: bool, reason: str) -> None:
+        with self._guard.lock:
+            slot, limits, names = self._state.arms.known(arm), self._state.limits, self._state.arms.names
+            slots = limits.paused | {slot} if paused else limits.paused - {slot}
+            self.change(paused=[names[each] for each in slots], reason=reason)
+
     # --- What changes nothing -------------------------------------------------------------------------------------------------
+
+    def uplift(self, *, reward_range: tuple[float, float] | None = None, confidence: float = 0.95) -> Uplift:
+        """Return what the policy earns above uniform choices per decision, with an interval that may be looked at any time.
+
+        It needs a `holdout`. With a `reward_window`, decisions count when they settle. The interval is for the difference of
+        the expected rewards of the decisions that were made: it holds it at all times with the given probability.
+        `rotting.live.holdout` has the formula.
+
+        Args:
+            reward_range: the smallest and the largest possible reward; by default those that the policy declares, or 0 and 1.
+            confidence: the probability.
+
+        Example:
+            >>> import rotting
+            >>> bandit = rotting.Bandit(rotting.UCB1(), arms=["a", "b"], holdout=0.2)
+            >>> for _ in range(5_000):
+            ...     decision = bandit.decide()
+            ...     outcome = bandit.reward(decision.id, 1.0 if decision.arm == "a" else 0.0)
+            >>> print(bandit.uplift())
+            the policy earns more: 0.999496 with the policy, 0.505837 without, difference 0.49366 [0.430016, 0.557303]
+        """
+        with self._guard.lock:
+            state = self._state
+            return uplift(state.comparison, state.policy.reward_range, reward_range, confidence)
 
     @property
     def policy(self) -> Policy:
@@ -615,11 +717,11 @@ class Bandit(Generic[Arm]):
             {'a': 0.5, 'b': 0.5}
         """
         with self._guard.lock:
-            state = self._state
-            available, t = state.arms.available(arms), state.rounds + 1
-            trial = state.chooser.copy()  # a copy, since a choice changes the state
-            names = [state.arms.names[slot] for slot in available]
-        return dict(zip(names, trial.probabilities(t, state.random_key, available).tolist(), strict=True))
+            asked, available = self._state.arms.available(arms), self._unpaused(arms)
+            trial, now = self._state.copy(), self._guard.now()  # a copy, since a choice changes the state
+        chances = dict.fromkeys((trial.arms.names[slot] for slot in asked), 0.0)
+        slots, found = trial.propensities(available, now)
+        return chances | {trial.arms.names[slot]: chance for slot, chance in zip(slots, found.tolist(), strict=True)}
 
     def explain(self) -> Explanation[Arm]:
         """Return the index, mean, window, width, rewards and pending decisions of each arm, for the next decision.
@@ -636,11 +738,14 @@ class Bandit(Generic[Arm]):
         """
         with self._guard.lock:
             state = self._state
-            slots, t = state.arms.slots, state.rounds + 1
-            trial = state.chooser.copy()  # a copy, since explaining may change the state
+            slots, t, now = state.arms.slots, state.rounds + 1, self._guard.now()
+            trial, limits = state.chooser.copy(), state.limits.copy()  # copies, since explaining may change the state
             names = {slot: state.arms.names[slot] for slot in slots.tolist()}
-        reasons = {slot: trial.learner.explain(t, slots, slot) for slot in names}
-        return Explanation((names[slot], trial.explanation(slot, reason)) for slot, reason in reasons.items())
+        reasons = {slot: trial.explanation(slot, trial.learner.explain(t, slots, slot)) for slot in names}
+        capped, due = limits.capped(names, now), limits.due(slots, now)
+        rules = dict.fromkeys(capped, "cap") | dict.fromkeys([] if due is None else [due], "floor")
+        rules |= dict.fromkeys(limits.paused, "paused")
+        return Explanation((names[slot], each._replace(rule=rules.get(slot, ""))) for slot, each in reasons.items())
 
     def warm_up(self) -> None:
         """Prepare every function of the policy, so that no later call waits for the compiler.

@@ -17,8 +17,10 @@ from rotting.common.rules import nonnegative_int, positive_int
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.live.arms import Arm, Arms, restore_arm
 from rotting.live.events import Event, check_event, learned_many
+from rotting.live.holdout import SHARE, Comparison, is_held_out, uniform_slot
 from rotting.live.learner import Learner
 from rotting.live.ledger import Entry, Ledger, Orphans
+from rotting.live.limits import Limits
 from rotting.live.pending import Chooser
 from rotting.live.values import ArmExplanation, Duration, Key, Outcome, RewardRule, seconds_in
 from rotting.policies.kernels.random_numbers import derive_key
@@ -27,7 +29,8 @@ from rotting.simulation.engines.tiers import CompileMode
 
 PendingMode = Literal["shrink", "ignore"]
 MAX_PENDING = 10_000
-REVISION = 3
+"""How many decisions of a bandit without a reward window may be pending, unless it is told."""
+REVISION = 4
 """Changes whenever the same events make another state."""
 
 # Of `MissingZeros`:
@@ -117,6 +120,14 @@ class MissingZeros:
         return True
 
 
+class _Overruled(NamedTuple):
+    """What overrules the policy in a decision, and the slot that is chosen in place of the policy's; None if nothing does."""
+
+    rule: str = ""
+    slot: int | None = None
+    due: int | None = None  # the slot that is below its floor, which is chosen unless the decision is held out
+
+
 class Redecision(NamedTuple):
     """The arm of a recorded decision, and the arm that the policy chooses today in its place."""
 
@@ -148,10 +159,15 @@ class BanditState(Generic[Arm]):
         ledger: Ledger,
         orphans: Orphans,
         window: RewardWindow | None = None,
+        max_pending: int | None = None,
+        holdout: float = 0.0,
     ) -> None:
         self.policy, self.pending_rule = learner.policy, pending_rule
         self.arms, self.random_key, self.rounds, self.ledger, self.orphans = arms, random_key, rounds, ledger, orphans
-        self.window = window
+        self.window, self.max_pending, self.holdout = window, max_pending, holdout
+        self.comparison = Comparison() if holdout else None
+        """The rewards of held out decisions and of the others."""
+        self.limits = Limits()
         self.latest = 0.0
         """The time of the latest decision."""
         self.chooser = Chooser(learner, pending_rule == "shrink")
@@ -170,9 +186,10 @@ class BanditState(Generic[Arm]):
         arms: Iterable[Arm],
         seed: int = 0,
         pending: PendingMode = "shrink",
-        max_pending: int = MAX_PENDING,
+        max_pending: int | None = None,
         reward_window: Duration | None = None,
         missing: float | None = 0.0,
+        holdout: float = 0.0,
         compile: CompileMode = "auto",
     ) -> "BanditState[Arm]":
         """Return the state before the first event; the arguments are those of `Bandit`."""
@@ -181,10 +198,12 @@ class BanditState(Generic[Arm]):
             raise InvalidValueError("pending", "be 'shrink' or 'ignore'", pending)
         names = Arms(arms)
         random_key = derive_key(nonnegative_int("seed", seed), "policy")
-        ledger = Ledger(positive_int("max_pending", max_pending))
-        learner = Learner.new(policy, len(names.names), compile)
+        most = None if max_pending is None else positive_int("max_pending", max_pending)
+        share = SHARE.check("holdout", holdout)
         window = RewardWindow.checked(policy, reward_window, missing)
-        state = cls(learner, pending, names, random_key, 0, ledger, Orphans(ledger.max_pending), window)
+        learner, remembered = Learner.new(policy, len(names.names), compile), most or MAX_PENDING
+        ledger, orphans = Ledger(remembered), Orphans(remembered)
+        state = cls(learner, pending, names, random_key, 0, ledger, orphans, window, most, share)
         state.missing_zeros.done = window is not None
         return state
 
@@ -193,6 +212,8 @@ class BanditState(Generic[Arm]):
         twin = copy.copy(self)
         twin.chooser, twin.arms, twin.ledger = self.chooser.copy(), self.arms.copy(), self.ledger.copy()
         twin.orphans, twin.missing_zeros = self.orphans.copy(), copy.copy(self.missing_zeros)
+        twin.limits = self.limits.copy()
+        twin.comparison = None if self.comparison is None else self.comparison.copy()
         twin.events, twin.warnings = None, []
         return twin
 
@@ -205,6 +226,13 @@ class BanditState(Generic[Arm]):
     def n_pending(self) -> int:
         """The number of decisions that are not settled."""
         return len(self.ledger.entries)
+
+    @property
+    def most_pending(self) -> int:
+        """How many decisions can be pending; a reward window ends all of them, and needs no such number."""
+        if self.max_pending is not None:
+            return self.max_pending
+        return MAX_PENDING if self.window is None else sys.maxsize
 
     def apply(self, event: Event) -> Redecision | None:
         """Apply a recorded event. For a decision, return its arm and the one that the policy chooses today, for `verify`.
@@ -237,6 +265,8 @@ class BanditState(Generic[Arm]):
             self.learn(restore_arm(data["arm"]), data["reward"])
         elif kind == "added":
             self.add(restore_arm(data["arm"]), data["prior"])
+        elif kind == "changed":
+            self.change(event)
         else:
             changes = {"retired": self.retire, "revived": self.revive, "forgotten": self.forget, "ignored": self.ignore}
             changes[kind](restore_arm(data["arm"]))
@@ -248,17 +278,19 @@ class BanditState(Generic[Arm]):
             raise InvalidValueError("event", f"be the decision of round {t}", arm, hint=f" in round {data['round']}")
         arms, without = (None if each is None else map(restore_arm, each) for each in (data["arms"], data["without"]))
         among, slot = self.arms.available(arms, without), self.arms.known(arm)
-        if len(self.ledger.entries) >= self.ledger.max_pending:
+        if len(self.ledger.entries) >= self.most_pending:
             self._end_oldest()
+        self.latest = data.get("time", self.latest)
+        overruled = self._overruled(t, among, data.get("unit"), self.latest)
         chosen, _, _ = self.chooser.choose(t, self.random_key, among, False)
         if propensity is None and self.learner.uses_propensity:
             propensity = 1.0
         self.rounds = t
-        self.ledger.add(Entry(data["id"], slot, t, propensity, data.get("time")))
-        self.latest = data.get("time", self.latest)
+        self.ledger.add(Entry(data["id"], slot, t, propensity, data.get("rule") == "holdout", self.latest))
         self.chooser.decided(slot)
+        self.limits.decided(slot, self.latest)
         self._record("decided", **data)
-        return Redecision(arm, self.arms.names[chosen])
+        return Redecision(arm, self.arms.names[chosen if overruled.slot is None else overruled.slot])
 
     def _record(self, event: str, **more: object) -> None:
         if self.events is not None:
@@ -280,22 +312,66 @@ class BanditState(Generic[Arm]):
         The caller has called `check_rounds`.
         """
         ledger, t = self.ledger, self.rounds + 1
-        if len(ledger.entries) >= ledger.max_pending:
+        if len(ledger.entries) >= self.most_pending:
             self._end_oldest()
-        slot, propensity, reason = self.chooser.choose(t, self.random_key, among, explained)
-        entry = Entry(key, slot, t, propensity, now)
+        slot, propensity, reason, rule, offered = self._choose(t, among, explained, unit, now)
+        entry = Entry(key, slot, t, propensity, rule == "holdout", now)
         self.rounds = t
         ledger.add(entry)
         self.chooser.decided(slot)
+        self.limits.decided(slot, now)
         self.latest = now
         if self.events is not None:
-            arms, without = self.arms.describe(among)
+            arms, without = self.arms.describe(offered)
             made: Event = {"event": "decided", "id": key, "round": t, "arm": self.arms.names[slot]}
             made |= {"arms": arms, "without": without, "propensity": propensity}
             if unit is not None:
                 made["unit"] = unit
+            if rule:
+                made["rule"] = rule
             self.events.append({**made, "time": now})
         return entry, reason
+
+    def _choose(
+        self, t: int, among: Ints, explained: bool, unit: str | None, now: float
+    ) -> tuple[int, float | None, ArmExplanation | None, str, Ints]:
+        """Return the slot that is chosen, its propensity and reason, what overruled the policy, and the slots below their caps.
+
+        The policy chooses in every round, as when the log is replayed, even if its choice does not count.
+        """
+        chooser, key, offered = self.chooser, self.random_key, self.limits.without_capped(among, now)
+        rule, slot, due = self._overruled(t, offered, unit, now)
+        if rule == "" and offered.size < among.size:
+            wanted, _, _ = chooser.copy().choose(t, key, among, False)
+            rule = "" if wanted in offered else "cap"
+        chances = None
+        if rule == "holdout" and due is None and self.policy.randomised:
+            chances = chooser.copy().probabilities(t, key, offered)
+        own, propensity, reason = chooser.choose(t, key, offered, explained or self.holdout > 0.0)
+        if due is not None:
+            propensity = float(slot == due)
+        elif slot is not None:
+            propensity = float(slot == own) if chances is None else float(chances[np.searchsorted(offered, slot)])
+        if self.holdout:
+            propensity = (1.0 - self.holdout) * propensity + self.holdout / offered.size  # type: ignore[operator]  # explained
+        chosen = own if slot is None else slot
+        if reason is not None and chosen != own:
+            reason = chooser.explanation(chosen, self.learner.explain(t, offered, chosen))
+        return chosen, propensity, reason if reason is None else reason._replace(rule=rule), rule, offered
+
+    def _overruled(self, t: int, offered: Ints, unit: str | None, now: float) -> _Overruled:
+        """Return what overrules the policy in round t: the holdout, or the floor of an arm."""
+        due = self.limits.due(offered, now)
+        if is_held_out(self.holdout, self.random_key, t, unit):
+            return _Overruled("holdout", uniform_slot(self.random_key, t, offered), due)
+        return _Overruled() if due is None else _Overruled("floor", due, due)
+
+    def propensities(self, among: Ints, now: float) -> tuple[Ints, Floats]:
+        """Return the slots that can be chosen next, and the probability of each. This changes the state of the policy."""
+        offered, t = self.limits.without_capped(among, now), self.rounds + 1
+        due = self.limits.due(offered, now)
+        own = self.chooser.probabilities(t, self.random_key, offered) if due is None else (offered == due).astype(np.float64)
+        return offered, (1.0 - self.holdout) * own + self.holdout / offered.size
 
     def _end_oldest(self) -> None:
         """Expire the oldest decision, to make room for a new one; with a reward window, close its window."""
@@ -307,7 +383,7 @@ class BanditState(Generic[Arm]):
         if not self._warned_full:
             self._warned_full = True
             self.warnings.append(
-                f"max_pending reached: {self.ledger.max_pending} decisions have no reward yet; each new decision now expires "
+                f"max_pending reached: {self.most_pending} decisions have no reward yet; each new decision now expires "
                 f"the oldest one"
             )
 
@@ -341,6 +417,8 @@ class BanditState(Generic[Arm]):
 
     def _close(self, entry: Entry, learned: float | None, reported: float | None) -> None:
         """Close a pending decision: learn a reward unless it is None, and remember the one that was reported."""
+        if self.comparison is not None and learned is not None:
+            self.comparison.add(entry.round, entry.held_out, learned)
         self.chooser.settle(entry, learned, self.rounds)
         self.ledger.close(entry, reported)
 
@@ -361,7 +439,7 @@ class BanditState(Generic[Arm]):
 
     def settle_closed(self, now: float) -> None:
         """Settle the decisions whose reward window has closed."""
-        closed = [] if self.window is None else list(self.ledger.made_until(now - self.window.seconds, now))
+        closed = [] if self.window is None else list(self.ledger.made_until(now - self.window.seconds))
         if self.window is not None and closed:
             self.settle(closed[-1].round, self.window.missing)
 
@@ -440,5 +518,51 @@ class BanditState(Generic[Arm]):
         for entry in entries:
             self.ledger.close(entry, None)
         self.chooser.forget(slot)
+        self.limits.forget(slot)
         self.learner.set_present(self.arms.slots)
         self._settle_rewarded()
+
+    # --- Settings ---------------------------------------------------------------------------------------------------------
+
+    def change(self, event: Event) -> None:
+        """Change the settings that an event names (`rotting.live.settings`), except for the policy: see `with_policy`."""
+        limits = self.limits
+
+        def slot(arm: object) -> int:
+            return self.arms.known(restore_arm(arm))
+
+        if "reward_window" in event:
+            seconds, missing = event["reward_window"], event["missing"]
+            self.window = None if seconds is None else RewardWindow(seconds, missing)
+            self.missing_zeros.done = True
+        for entry in [each for each in self.ledger.entries.values() if self.window is None and each.reward is not None]:
+            self._close(entry, entry.reward, entry.reward)
+        if "max_pending" in event:
+            self.max_pending, self._warned_full = event["max_pending"], False
+            self.ledger.remembered = self.max_pending or MAX_PENDING
+        self.holdout = event.get("holdout", self.holdout)
+        if "paused" in event:
+            limits.paused = {slot(arm) for arm in event["paused"]}
+        if "caps" in event:
+            limits.caps = {slot(arm): share for arm, share in event["caps"]}
+        if "floors" in event:
+            limits.floors = {slot(arm): share for arm, share in event["floors"]}
+        if not {"policy", "reward_window", "holdout"}.isdisjoint(event):
+            self.comparison = Comparison(self.rounds) if self.holdout else None
+        self._record(**event)
+
+    def with_policy(self, policy: Policy, compile: CompileMode = "auto") -> "BanditState[Arm]":
+        """Return a copy with another policy, which has learned nothing yet: `apply` the events that it can learn from."""
+        twin = self.copy()
+        learner = Learner.new(policy, self.learner.n_slots, compile)
+        twin.policy, twin.chooser = policy, Chooser(learner, self.pending_rule == "shrink")
+        twin.max_rounds = sys.maxsize if policy.max_rounds is None else policy.max_rounds
+        twin.check_rounds(0)
+        if self.rounds or self.arms.slots.size < self.learner.n_slots:
+            learner.set_present(self.arms.slots)
+        rule = RewardRule(policy)
+        for entry in twin.ledger.entries.values():
+            twin.chooser.decided(entry.slot)
+            if entry.reward is not None:
+                rule.check(entry.reward)
+        return twin

@@ -6,7 +6,7 @@ settled. An event is a dict of values that JSON can carry:
 
 | event | other fields |
 |---|---|
-| `decided` | `id` (the number of the round for a `pull`), `round`, `arm`, `arms`, `without`, `propensity`, `time`, `unit` |
+| `decided` | `id` (or the round of a `pull`), `round`, `arm`, `arms`, `without`, `propensity`, `time`, `unit`, `rule` |
 | `rewarded` | `id`, `reward` |
 | `cancelled` | `id` |
 | `expired` | `id`, `reward`: the reward that is learned instead, or None |
@@ -16,10 +16,12 @@ settled. An event is a dict of values that JSON can carry:
 | `learned_many` | `arms`, each once, `which` of them paid, `rewards`, and `propensities` or None: some rows of `Bandit.learn` |
 | `added` | `arm`, `prior`: mean and weight, or None |
 | `retired`, `revived`, `forgotten` | `arm` |
+| `changed` | the settings that have another value from now on, and `reason`: see `rotting.live.settings` |
 
 `arms` lists the arms that a decision could choose from, or `without` those that it could not; both are None if it could choose
 any. `propensity` is None for a `pull` of a policy that draws, unless the policy itself needs it. `time` is in seconds,
-since 1970 for a bandit with a reward window and for a durable one. `unit` is there if `decide` was given one.
+since 1970 for a bandit with a reward window and for a durable one. `unit` is there if `decide` was given one, and `rule` if the
+policy was overruled: "holdout", "floor" or "cap".
 """
 
 from collections.abc import Hashable
@@ -45,6 +47,11 @@ _FIELDS: dict[str, set[str]] = {
     "retired": {"arm"},
     "revived": {"arm"},
     "forgotten": {"arm"},
+    "changed": {"reason"},
+}
+_OPTIONAL: dict[str, set[str]] = {
+    "decided": {"time", "unit", "rule"},
+    "changed": {"policy", "reward_window", "missing", "holdout", "max_pending", "caps", "floors", "paused"},
 }
 _MAX_ROWS = 1_000  # most rows of one event
 
@@ -90,7 +97,6 @@ def check_event(event: object) -> tuple[str, Event]:
     """Return the kind of an event and its other fields, or raise an error if it is not an event."""
     data = dict(event) if isinstance(event, dict) else {}
     kind = data.pop("event", None)
-    fields = set(data) - {"time", "unit"} if kind == "decided" else set(data)
-    if _FIELDS.get(kind) != fields:
+    if _FIELDS.get(kind) != set(data) - _OPTIONAL.get(kind, set()):
         raise InvalidValueError("event", f"be one of {', '.join(_FIELDS)} with its own fields", event)
     return kind, data

@@ -19,30 +19,27 @@ class Entry(NamedTuple):
     slot: int  # the slot of its arm
     round: int
     propensity: float | None  # the probability of its arm
-    time: float | None = None  # when it was made; None if that is not known
+    held_out: bool = False  # whether it was taken uniformly
+    time: float = 0.0  # when it was made
     reward: float | None = None  # with a reward window, the reward that came before the window closes
-
-    def to_json(self, timed: bool) -> list[object]:
-        """Return the arguments that make this entry. `timed`: with time and reward, which only a reward window needs."""
-        return list(self if timed else self[:4])
 
 
 class Ledger:
     """The pending decisions, oldest first, and the rewards of closed ones: a second reward is compared with them.
 
     Args:
-        max_pending: how many closed decisions are remembered.
+        remembered: how many closed decisions are remembered; more if more are pending.
         closed: the ids and rewards of closed decisions, oldest first.
     """
 
-    def __init__(self, max_pending: int, closed: Iterable[tuple[str, FinalReward]] = ()) -> None:
-        self.max_pending = max_pending
+    def __init__(self, remembered: int, closed: Iterable[tuple[str, FinalReward]] = ()) -> None:
+        self.remembered = remembered
         self.entries: OrderedDict[Key, Entry] = OrderedDict()
         self.closed: OrderedDict[str, FinalReward] = OrderedDict(closed)
 
     def copy(self) -> "Ledger":
         """Return an independent copy."""
-        twin = Ledger(self.max_pending)
+        twin = Ledger(self.remembered)
         twin.entries, twin.closed = self.entries.copy(), self.closed.copy()
         return twin
 
@@ -80,16 +77,16 @@ class Ledger:
         """Yield the decisions up to round `last`, oldest first, without looking at newer ones."""
         return takewhile(lambda entry: entry.round <= last, self.entries.values())  # the entries are in order of rounds
 
-    def made_until(self, time: float, otherwise: float) -> Iterator[Entry]:
-        """Yield the decisions up to a time, oldest first; `otherwise` is the time of those whose time is not known."""
-        return takewhile(lambda entry: (otherwise if entry.time is None else entry.time) <= time, self.entries.values())
+    def made_until(self, time: float) -> Iterator[Entry]:
+        """Yield the decisions up to a time, oldest first."""
+        return takewhile(lambda entry: entry.time <= time, self.entries.values())
 
     def close(self, entry: Entry, reward: FinalReward) -> None:
         """Remove a decision, and remember its reward if the decision has an id."""
         del self.entries[entry.key]
         if isinstance(entry.key, str):
             self.closed[entry.key] = reward
-            if len(self.closed) > self.max_pending:
+            while len(self.closed) > max(self.remembered, len(self.entries)):
                 self.closed.popitem(last=False)
 
     def outcome_if_not_open(self, key: Key, reward: float) -> Outcome:

@@ -48,10 +48,7 @@ class Guard(Generic[Arm]):
 
     def __init__(self, state: BanditState[Arm], clock: Clock | None = None) -> None:
         self.state = state
-        # Without a reward window, times are compared with each other in this process, and never saved.
-        self.clock: Clock = clock or (time.monotonic if state.window is None else steady_clock)
-        self.opened = self.clock()
-        """When the bandit was made or opened in this process."""
+        self.clock: Clock = clock or steady_clock
         self.lock: threading.RLock | ShutLock = threading.RLock()
         _guards.add(self)
 

@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any
 from rotting.errors import InvalidValueError
 from rotting.live import policy_state as states
 from rotting.live.arms import Arms, arm_to_json, restore_arm
-from rotting.live.bandit_state import BanditState, MissingZeros, RewardWindow
+from rotting.live.bandit_state import MAX_PENDING, BanditState, MissingZeros, RewardWindow
+from rotting.live.holdout import Comparison
 from rotting.live.learner import Learner
 from rotting.live.ledger import Entry, Ledger, Orphans
+from rotting.live.limits import Limits
+from rotting.live.locks import steady_clock
 from rotting.registry import from_json as policy_from_json
 from rotting.simulation.engines.tiers import CompileMode
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-FORMAT, VERSION = "rotting-bandit", 6
+FORMAT, VERSION = "rotting-bandit", 7
 
 SavedState = dict[str, Any]
 """The state of a bandit as JSON-able data, by the names of its parts."""
@@ -36,20 +39,28 @@ def _digest(data: SavedState) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
-def save(state: BanditState) -> SavedState:
-    """Return a state as JSON-able data. This is slow; a copy of a state can be saved while the original goes on."""
+def save(state: BanditState, timed: bool = False) -> SavedState:
+    """Return a state as JSON-able data. This is slow; a copy of a state can be saved while the original goes on.
+
+    `timed`: with the times of the pending decisions, which are always saved if there is a reward window.
+    """
+    timed = timed or state.window is not None
     chooser, ledger, learner, arms = state.chooser, state.ledger, state.learner, state.arms
     window: SavedState = {}
     if state.window is not None:
-        window = {"reward_window": state.window.seconds, "missing": state.window.missing, "latest": state.latest}
+        window = {"reward_window": state.window.seconds, "missing": state.window.missing}
     data = {
         "format": FORMAT,
         "version": VERSION,
         "policy": state.policy.to_json(),
         "key": f"{state.random_key:x}",  # a string: some JSON readers keep fewer than 63 bits of a number
         "rounds": state.rounds,
+        **({"latest": state.latest} if timed else {}),
         "pending": state.pending_rule,
-        "max_pending": ledger.max_pending,
+        "max_pending": state.max_pending,
+        "holdout": state.holdout,
+        "comparison": None if state.comparison is None else state.comparison.to_json(),
+        "limits": state.limits.to_json(),
         "orphans": state.orphans.to_json(),
         "rewards": [chooser.reward_sum, chooser.n_rewards],
         "reporting": state.missing_zeros.to_json(),
@@ -62,7 +73,7 @@ def save(state: BanditState) -> SavedState:
             for retired, group in ((False, arms.active), (True, arms.retired))
             for arm, slot in group.items()
         ],
-        "decisions": [entry.to_json(state.window is not None) for entry in ledger.entries.values()],
+        "decisions": [list(entry if timed else entry[:-2]) for entry in ledger.entries.values()],
         "answers": [[*each] for each in ledger.closed.items()],
         "state": states.to_json(learner.state),
     }
@@ -77,16 +88,20 @@ def restore(saved: object, compile: CompileMode = "auto") -> BanditState:
     for saved_arm in data["arms"]:
         (retired if saved_arm["retired"] else active)[restore_arm(saved_arm["arm"])] = saved_arm["slot"]
     arms = Arms.restored(data["slots"], active, retired)
-    ledger = Ledger(data["max_pending"], ((id, None if value is None else float(value)) for id, value in data["answers"]))
-    orphans = Orphans(data["max_pending"], [(restore_arm(arm), rounds) for arm, rounds in data["orphans"]])
+    remembered = data["max_pending"] or MAX_PENDING
+    ledger = Ledger(remembered, ((id, None if value is None else float(value)) for id, value in data["answers"]))
+    orphans = Orphans(remembered, [(restore_arm(arm), rounds) for arm, rounds in data["orphans"]])
     policy, capacity = policy_from_json(data["policy"]), data["capacity"]
     arrays = states.from_json(policy, data["state"], data["slots"], capacity)
     learner = Learner(policy, data["slots"], capacity, arrays, data["updates"], compile)
     window = None
     if "reward_window" in data:
         window = RewardWindow(float(data["reward_window"]), None if data["missing"] is None else float(data["missing"]))
-    random_key = int(data["key"], 16)
-    state = BanditState(learner, data["pending"], arms, random_key, data["rounds"], ledger, orphans, window)
+    random_key, share = int(data["key"], 16), float(data["holdout"])
+    settings = window, data["max_pending"], share
+    state = BanditState(learner, data["pending"], arms, random_key, data["rounds"], ledger, orphans, *settings)
+    state.comparison = Comparison.from_json(data["comparison"]) if share else None
+    state.limits = Limits.from_json(data["limits"])
     state.latest = float(data.get("latest", 0.0))
     state.missing_zeros = MissingZeros(*data["reporting"])
     chooser = state.chooser
@@ -95,6 +110,8 @@ def restore(saved: object, compile: CompileMode = "auto") -> BanditState:
     chooser.reward_sum, chooser.n_rewards = float(data["rewards"][0]), data["rewards"][1]
     for saved_entry in data["decisions"]:
         entry = Entry(*saved_entry)
+        if "latest" not in data:
+            entry = entry._replace(time=steady_clock())
         ledger.add(entry)
         chooser.decided(entry.slot)
     return state

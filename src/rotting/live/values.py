@@ -33,7 +33,10 @@ Key = str | int
 class ArmExplanation(NamedTuple):
     """Why one arm is or is not chosen; numbers that the policy does not compute are NaN or 0.
 
-    `pulls` is the number of rewards that were learned, `pending` the number of decisions without a reward.
+    `pulls` is the number of rewards that were learned, `pending` the number of decisions without a reward. `rule` is what
+    overrules the policy: "holdout" (the arm was drawn uniformly), "floor" (it had less than its floor), "cap" (the policy would
+    have chosen an arm that had reached its cap), or "" if nothing does. Of an arm in `Bandit.explain`, it is "paused", "cap" or
+    "floor".
     """
 
     index: float  # type: ignore[assignment]  # hides a method of tuples that nobody needs here
@@ -42,6 +45,7 @@ class ArmExplanation(NamedTuple):
     width: float
     pulls: int
     pending: int = 0
+    rule: str = ""
 
 
 class Explanation(dict[Arm, ArmExplanation]):
@@ -58,8 +62,9 @@ class Explanation(dict[Arm, ArmExplanation]):
             return Column(name, lambda row: f"{row[name]:.6g}")
 
         rows = [{"arm": arm, **explanation._asdict()} for arm, explanation in self.items()]
-        columns = (Column("arm", lambda row: repr(row["arm"])), *map(number, ArmExplanation._fields))
-        return FormattedTable((), columns, rows)
+        columns = (Column("arm", lambda row: repr(row["arm"])), *map(number, ArmExplanation._fields[:-1]))
+        rules = (Column("rule", lambda row: row["rule"]),) if any(row["rule"] for row in rows) else ()
+        return FormattedTable((), (*columns, *rules), rows)
 
 
 class Decision(NamedTuple, Generic[Arm]):

@@ -219,15 +219,15 @@ def _number_or_nan(value: object) -> float:
     return value
 
 
-_reason_fields = itemgetter("index", "mean", "window", "width", "pulls", "pending")
+_reason_fields = itemgetter("index", "mean", "window", "width", "pulls", "pending", "rule")
 _decision_fields = itemgetter("id", "arm", "round", "propensity", "reason")
 
 
 def _parse_reason(data: Any) -> ArmExplanation:
-    index, mean, window, width, pulls, pending = _reason_fields(data)
-    if not (isinstance(window, int) and isinstance(pulls, int) and isinstance(pending, int)):
+    index, mean, window, width, pulls, pending, rule = _reason_fields(data)
+    if not (isinstance(window, int) and isinstance(pulls, int) and isinstance(pending, int) and isinstance(rule, str)):
         raise TypeError(data)
-    return ArmExplanation(_number_or_nan(index), _number_or_nan(mean), window, _number_or_nan(width), pulls, pending)
+    return ArmExplanation(_number_or_nan(index), _number_or_nan(mean), window, _number_or_nan(width), pulls, pending, rule)
 
 
 def _parse_decision(data: Any) -> Decision:

@@ -17,7 +17,6 @@ from starlette.responses import Response, StreamingResponse
 
 from rotting import registry
 from rotting.errors import InvalidArgumentError, InvalidValueError
-from rotting.live.bandit_state import MAX_PENDING
 from rotting.live.values import Decision, Outcome, seconds_in
 from rotting.policy import Policy, range_error
 from rotting.server.http import dashboard_files, history
@@ -27,7 +26,7 @@ from rotting.server.http.routes import ROUTES, Route, document, route
 from rotting.server.http.service import check_active
 from rotting.server.keys import KEY_LIFETIME, key_time
 from rotting.server.store.database import all_records
-from rotting.server.store.durable import check_same, create
+from rotting.server.store.durable import create, differences
 from rotting.server.store.events import MICROSECOND, BanditRecord, decode, digest_of
 from rotting.server.store.turns import Folded
 
@@ -243,11 +242,10 @@ async def make_bandit(asked: "Asked") -> Response:
         is_new = await run_in_threadpool(lambda: create(service.turns, name, policy, arms, keep, seconds, **options))
 
     def show(folded: Folded) -> Response:
-        try:
-            check_same(folded.record, folded.bandit.state, policy, arms, options)
-        except InvalidValueError as error:
-            hint = f", which has others: {error}"
-            raise broken_rule("bandit-differs", "bandit", "be new or have the same arguments", name, hint=hint) from error
+        others = [each.field for each in differences(folded.record, folded.bandit.state, policy, arms, options)]
+        if others and not is_new:
+            hint = f", which has other {', '.join(others)}"
+            raise broken_rule("bandit-differs", "bandit", "be new or have the same arguments", name, hint=hint)
         return _show(folded, 201 if is_new else 200)
 
     return await service.read(name, show)
@@ -270,8 +268,8 @@ async def _arguments(asked: "Asked") -> tuple[Policy, list[Hashable], dict[str, 
     arms = given.pop("arms", known.get("arms"))
     if arms is None:
         raise InvalidValueError("arms", "be the names of the arms, or like must be given", None, got="neither")
-    names = ("seed", "pending", "max_pending", "reward_window", "missing")
-    defaults = {"seed": 0, "pending": "shrink", "max_pending": MAX_PENDING, "reward_window": None, "missing": 0.0}
+    names = ("seed", "pending", "max_pending", "reward_window", "missing", "holdout")
+    defaults = {"seed": 0, "pending": "shrink", "max_pending": None, "reward_window": None, "missing": 0.0, "holdout": 0.0}
     return policy, arms, {**defaults, **{name: known[name] for name in names if name in known}, **given}
 
 
@@ -380,22 +378,23 @@ def _check_revision(folded: Folded, wanted: str | None) -> None:
 
 
 def _show(folded: Folded, status: int = 200) -> Response:
-    bandit, record = folded.bandit, folded.record
-    described = decode(record.description)
+    bandit, record, state = folded.bandit, folded.record, folded.bandit.state
+    described, policy = decode(record.description), bandit.policy.to_json()
     body = m.BanditResponse(
         name=record.name,
-        policy=described["policy"]["policy"],
-        params=described["policy"]["params"],
+        policy=policy["policy"],
+        params=policy["params"],
         seed=described["seed"],
         pending_rule=described["pending"],
-        max_pending=described["max_pending"],
+        max_pending=state.max_pending,
         archived=record.archived,
         rounds=bandit.rounds,
         pending=bandit.pending,
         arms=list(bandit.arms),
         retired=_retired(folded),
-        reward_window=described.get("reward_window"),
-        missing=described.get("missing"),
+        reward_window=None if state.window is None else state.window.seconds,
+        missing=None if state.window is None else state.window.missing,
+        holdout=state.holdout,
         keep=record.keep,
     )
     return _json(body, status, {"etag": _revision(folded)})

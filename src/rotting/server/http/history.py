@@ -262,7 +262,7 @@ def is_worn(reason: ArmExplanation, overall: float | None) -> bool:
         >>> is_worn(ArmExplanation(0.3, 0.2, 100, 0.1, 400), overall=0.34)
         False
     """
-    _, mean, window, width, pulls, _ = reason
+    _, mean, window, width, pulls, *_ = reason
     if overall is None or not 0 < window < pulls or not math.isfinite(mean + width):
         return False
     return overall - mean > width * (1.0 + math.sqrt(window / pulls))
@@ -319,10 +319,10 @@ def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None  # interpreted policies return NumPy numbers, which JSON lacks
 
 
-def numbers_of(reason: ArmExplanation) -> tuple[float | None, float | None, int, float | None, int, int]:
+def numbers_of(reason: ArmExplanation) -> tuple[float | None, float | None, int, float | None, int, int, str]:
     """Return the fields of `messages.ArmNumbers`, in their order."""
-    index, mean, window, width, pulls, pending = reason
-    return _number(index), _number(mean), int(window), _number(width), pulls, pending
+    index, mean, window, width, pulls, pending, rule = reason
+    return _number(index), _number(mean), int(window), _number(width), pulls, pending, rule
 
 
 def history_response(

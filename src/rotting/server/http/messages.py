@@ -41,12 +41,15 @@ class NewBandit(Struct, forbid_unknown_fields=True):
     arms: _Arms | UnsetType = UNSET  # names of the arms, without duplicates
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
     pending: Literal["shrink", "ignore"] | UnsetType = UNSET  # whether pending decisions shrink the width of an arm's index
-    max_pending: Annotated[int, Meta(ge=1, le=1_000_000)] | UnsetType = UNSET
-    """The most decisions that may be pending; each further decision expires the oldest one."""
+    max_pending: Annotated[int, Meta(ge=1, le=100_000_000)] | UnsetType | None = UNSET
+    """The most decisions that may be pending; each further decision expires the oldest one. By default, there is no limit with
+    a reward window, and 10,000 without."""
     reward_window: _Duration | UnsetType | None = UNSET
     """How long a decision waits for its reward, such as `30min`, `2h`, `1d`, or a number of seconds; null for no window."""
     missing: _Reward | UnsetType | None = UNSET
     """The reward of a decision whose window closes without one, 0 by default; null if such a decision does not count."""
+    holdout: Annotated[float, Meta(ge=0.0, lt=1.0)] | UnsetType = UNSET
+    """The share of decisions that draw each available arm with the same probability; 0 by default."""
     keep: _Duration | UnsetType | None = UNSET
     """How long events are kept, such as `90d`; older ones are replaced by a snapshot. For ever by default."""
 
@@ -59,7 +62,7 @@ class BanditResponse(Struct):
     params: dict[str, float | str]
     seed: int
     pending_rule: Literal["shrink", "ignore"]
-    max_pending: int
+    max_pending: int | None  # null if it is not set
     archived: bool
     rounds: int
     pending: int
@@ -67,6 +70,7 @@ class BanditResponse(Struct):
     retired: list[JsonArm]  # the arms that were removed but whose rewards are kept
     reward_window: float | None  # in seconds; null if rewards are learned when they come
     missing: float | None  # the reward of a decision whose window closes without one; null if there is none
+    holdout: float  # the share of decisions that are taken uniformly
     keep: float | None  # for how many seconds events are kept; null for ever
 
 
@@ -126,6 +130,7 @@ class ArmNumbers(Struct):
     width: float | None
     pulls: int  # rewards so far
     pending: int  # decisions without a reward
+    rule: str  # what overruled the policy: `holdout`, `floor` or `cap`; in a list of arms also `paused`; else empty
 
 
 class MadeDecision(Struct):

@@ -129,6 +129,9 @@ class Transaction(ABC):
         else:
             self.write(_SET_DUE, record.row, time)
 
+    def save_snapshot(self, record: BanditRecord, snapshot: StoredSnapshot) -> None:
+        """Save a state of a locked bandit, as `Database.save_snapshot` does."""
+
     def save_base(self, record: BanditRecord, base: StoredSnapshot) -> None:
         """Make a snapshot the base of a locked bandit: `Database.sweep` deletes the events up to it."""
         self.write(_SAVE_BASE, record.row, base.number, base.digest, REVISION, base.state)

@@ -11,9 +11,12 @@ from rotting.errors import InvalidValueError, RewardsWarning, StoreError
 from rotting.live.arms import Arm, UnknownArms, check_iterable, restore_arm
 from rotting.live.bandit import Bandit
 from rotting.live.bandit_state import BanditState
+from rotting.live.settings import settings_of
 from rotting.live.values import Duration, seconds_in
 from rotting.logs.tables import read_table
 from rotting.policy import Policy
+from rotting.registry import from_json as policy_from_json
+from rotting.server.store.changes import change_settings
 from rotting.server.store.database import Durability, open_database
 from rotting.server.store.events import BanditRecord, check_name, decode, describe, initial_state, new_record, window_in
 from rotting.server.store.snapshots import remove_old_events, sweep
@@ -22,9 +25,9 @@ from rotting.simulation.engines.tiers import CompileMode
 
 T = TypeVar("T")
 
-_CHANGES = ("pull", "decide", "reward", "reward_many", "update", "cancel", "expire")
+_CHANGES = ("pull", "decide", "reward", "reward_many", "update", "cancel", "expire", "pause", "resume")
 _ARM_CHANGES = ("add_arm", "remove_arm", "retire", "revive", "forget")
-_VIEWS = ("preview", "explain", "propensities", "get_state")
+_VIEWS = ("preview", "explain", "propensities", "uplift", "get_state")
 _PROPERTIES = ("policy", "arms", "rounds", "pending", "is_compiled")
 
 
@@ -49,10 +52,13 @@ class DurableBandit(Bandit[Arm]):
         """The name of the bandit in the store."""
         return self._name
 
+    def _check_active(self, folded: Folded) -> None:
+        if folded.record.archived:
+            raise InvalidValueError("bandit", "be active", self._name, hint=", which is archived")
+
     def _change(self, work: Callable[[RecordedBandit], T]) -> T:
         def change(folded: Folded) -> T:
-            if folded.record.archived:
-                raise InvalidValueError("bandit", "be active", self._name, hint=", which is archived")
+            self._check_active(folded)
             return work(folded.bandit)
 
         call = self._turns.submit(Call(self._name, change, seconds=self._timeout))
@@ -72,6 +78,14 @@ class DurableBandit(Bandit[Arm]):
         """Learn many past rewards at once, as `Bandit.learn` does."""
         table = read_table(data, name)  # before the turn, which others wait for
         return self._change(lambda bandit: bandit.learn(table, unknown=unknown))
+
+    def change(self, *, reason: str = "", **settings: Any) -> None:
+        """Change settings from now on, as `Bandit.change` does.
+
+        Another policy, or other parameters, learn anew from all events that the log keeps. Meanwhile other calls go on with the
+        policy of before.
+        """
+        change_settings(self._turns, self._name, reason, settings, self._check_active, seconds=self._timeout)
 
     def warm_up(self) -> None:
         """Compile everything that the bandit will call, as `Bandit.warm_up` does."""
@@ -151,6 +165,7 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
     durability: Durability = "disk",
     reward_window: Duration | None = None,
     missing: float | None = 0.0,
+    holdout: float | None = None,
     keep: Duration | None = None,
     timeout: float = 30.0,
     compile: CompileMode = "auto",
@@ -158,8 +173,9 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
     """Create a durable bandit, or open the one that the database holds.
 
     The same call does both, in any number of processes at the same time. For a bandit that exists, arguments may be left out.
-    Arguments that are passed must equal those that the bandit was created with; otherwise an error is raised, so that a program
-    with changed arguments does not use a bandit that does not match them. Add new arms with `add_arm`.
+    Arguments that are passed must be those that the bandit was created with, or those that it has now; otherwise an error is
+    raised, so that a program with other arguments does not use a bandit that does not match them. Add new arms with `add_arm`,
+    and change settings with `change`.
 
     Opening applies the recorded decisions and rewards; it does not decide again. So a store also opens after an upgrade that
     changes decisions. `rotting verify` says which decisions would differ.
@@ -178,6 +194,7 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
             the process.
         reward_window: as for `Bandit`. Windows also close while no program runs.
         missing: as for `Bandit`, with a `reward_window`.
+        holdout: as for `Bandit`.
         keep: how long events are kept, such as "90d"; older ones are replaced by a snapshot. For ever by default. It can be
             changed by opening the bandit with another value.
         timeout: seconds that a method waits for its turn before it raises a `StoreBusyError`.
@@ -201,7 +218,7 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
         check_iterable(arms)
     listed = None if arms is None else list(arms)
     kept = None if keep is None else seconds_in("keep", keep)
-    given = {"seed": seed, "pending": pending, "max_pending": max_pending}
+    given = {"seed": seed, "pending": pending, "max_pending": max_pending, "holdout": holdout}
     options: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     if reward_window is not None or missing != 0.0:
         options |= {"reward_window": reward_window, "missing": missing}
@@ -230,7 +247,8 @@ def open_in(
         create(turns, name, policy, arms, keep, timeout, **options)
 
     def check(folded: Folded) -> None:
-        check_same(folded.record, folded.bandit.state, policy, arms, options)
+        for error in differences(folded.record, folded.bandit.state, policy, arms, options):
+            raise error
 
     turns.read(name, check)
     record = turns.database.find(name)
@@ -260,20 +278,22 @@ def create(
     return turns.change(name, lambda folded: folded.record.id == record.id, new=new, seconds=timeout)
 
 
-def check_same(
-    record: BanditRecord, state: BanditState, policy: Policy | None, arms: list[Any] | None, options: Mapping[str, object]
-) -> None:
-    """Refuse arguments that are not those of a bandit; policy and arms may be left out, and so may options."""
-    described = decode(record.description)
-    if policy is not None and policy != state.policy:
-        raise InvalidValueError("policy", f"be that of the store, {state.policy!r}", policy)
+def differences(
+    record: BanditRecord, state: BanditState, policy: Policy | None, arms: list[Arm] | None, options: Mapping[str, object]
+) -> Iterator[InvalidValueError]:
+    """Yield an error for each argument that is neither the one that a bandit was made with nor the one that it has now."""
+    described, now = decode(record.description), settings_of(state)
+    made_with = policy_from_json(described["policy"])
+    if policy is not None and policy not in (made_with, state.policy):
+        yield InvalidValueError("policy", f"be that of the store, {state.policy!r}", policy)
     present = [state.arms.names[slot] for slot in state.arms.slots]
     if arms is not None and arms not in ([restore_arm(arm) for arm in described["arms"]], present):
-        raise InvalidValueError("arms", "be those that the bandit was made with, or has now", arms, hint="; see add_arm")
-    window = window_in(options, state.policy)
-    if "reward_window" in options and window != state.window:
-        mine, given = (None if each is None else tuple(each) for each in (state.window, window))
-        raise InvalidValueError("reward_window and missing", f"be those of the store, {mine or 'none'}", given)
-    for key in ("seed", "pending", "max_pending"):
-        if key in options and options[key] != described[key]:
-            raise InvalidValueError(key, f"be that of the store, {described[key]!r}", options[key])
+        yield InvalidValueError("arms", "be those that the bandit was made with, or has now", arms, hint="; see add_arm")
+    if not {"reward_window", "missing"}.isdisjoint(options):
+        window = window_in(options, state.policy)
+        if window not in (window_in(described, made_with), state.window):
+            rule = "be those of the store, " + ("none" if state.window is None else repr(tuple(state.window)))
+            yield InvalidValueError("reward_window and missing", rule, None if window is None else tuple(window))
+    for key in ("seed", "pending", "max_pending", "holdout"):
+        if key in options and options[key] not in (described[key], now.get(key, described[key])):
+            yield InvalidValueError(key, f"be that of the store, {now.get(key, described[key])!r}", options[key])

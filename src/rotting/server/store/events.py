@@ -191,7 +191,8 @@ def describe(state: BanditState, seed: int) -> Payload:
         "arms": [state.arms.names[slot] for slot in state.arms.slots],
         "seed": seed,
         "pending": state.pending_rule,
-        "max_pending": state.ledger.max_pending,
+        "max_pending": state.max_pending,
+        "holdout": state.holdout,
         **window,
     }
 
@@ -200,10 +201,9 @@ def initial_state(record: BanditRecord, compile: CompileMode = "auto") -> Bandit
     """Return the state of a bandit before its first event."""
     described = decode(record.description)
     policy, arms = policy_from_json(described["policy"]), [restore_arm(arm) for arm in described["arms"]]
-    options = {name: described[name] for name in ("reward_window", "missing") if name in described}
-    return BanditState.new(
-        policy, arms, described["seed"], described["pending"], described["max_pending"], **options, compile=compile
-    )
+    names = ("seed", "pending", "max_pending", "reward_window", "missing", "holdout")
+    options = {name: described[name] for name in names if name in described}
+    return BanditState.new(policy, arms, **options, compile=compile)
 
 
 def window_in(arguments: Mapping[str, object], policy: Policy) -> RewardWindow | None:

@@ -26,7 +26,7 @@ _LEAST_REMOVED = 1_000  # events; fewer are not worth a new base
 
 def to_snapshot(number: int, digest: bytes, state: BanditState) -> StoredSnapshot:
     """Return a snapshot of the state after the event `number`."""
-    return StoredSnapshot(number, digest, zlib.compress(json.dumps(save(state)).encode(), 1))
+    return StoredSnapshot(number, digest, zlib.compress(json.dumps(save(state, timed=True)).encode(), 1))
 
 
 def restore_snapshot(snapshot: StoredSnapshot, compile: CompileMode = "auto") -> BanditState:
@@ -43,7 +43,7 @@ def remove_old_events(database: "Database", name: str, now: float | None = None)
     record = database.find(name)
     if record is None or record.keep is None:
         return 0
-    from rotting.server.store.turns import base_of  # noqa: PLC0415 - which uses this module
+    from rotting.server.store.turns import base_of, followed  # noqa: PLC0415 - which uses this module
 
     folded = base_of(database, record)
     window = folded.bandit.state.window
@@ -54,9 +54,9 @@ def remove_old_events(database: "Database", name: str, now: float | None = None)
     while True:
         events = database.events(record, folded.number + 1)
         old = [event for event in events if event.time < until]
-        folded.follow(old)
-        if len(old) < len(events) or not events:
+        if not old:
             break
+        folded = followed(database, folded, old)
     removed = folded.number - first
     if removed < _LEAST_REMOVED:
         return 0

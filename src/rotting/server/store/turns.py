@@ -13,6 +13,7 @@ import logging
 import math
 import os
 import random
+import sys
 import threading
 import time
 import weakref
@@ -36,9 +37,12 @@ from rotting.errors import (
 )
 from rotting.live.bandit import Bandit
 from rotting.live.bandit_state import BanditState
+from rotting.live.events import Event
 from rotting.live.locks import Guard
 from rotting.live.policy_state import arrays
-from rotting.live.values import Decision
+from rotting.live.values import Decision, RewardRule
+from rotting.policy import Policy
+from rotting.registry import from_json as policy_from_json
 from rotting.server.store.database import MAX_BYTES, MAX_EVENTS, Database, Reading, Transaction
 from rotting.server.store.events import (
     MICROSECOND,
@@ -83,10 +87,6 @@ class RecordedBandit(Bandit[Any]):
         events, self._state.events = self._state.events or [], []
         return events
 
-    def opened_at(self, now: float) -> None:
-        """Take decisions whose time is not known for made at this time, the first time that it is called."""
-        self._guard.opened = self._guard.opened or now
-
     def settle(self) -> None:
         """Settle the decisions whose reward window has closed."""
         self._guard.settle()
@@ -95,6 +95,16 @@ class RecordedBandit(Bandit[Any]):
     def state(self) -> BanditState:
         """The state."""
         return self._state
+
+
+class PolicyChanged(Exception):  # noqa: N818 - not an error
+    """A log has an event with which the policy has changed: what is before it must be learned anew."""
+
+    def __init__(self, event: StoredEvent) -> None:
+        super().__init__(event.number)
+        self.number = event.number
+        """The number of the event."""
+        self.policy = policy_from_json(decode_event(event)["policy"])
 
 
 class Folded:
@@ -110,11 +120,15 @@ class Folded:
 
     def __init__(self, record: BanditRecord, state: BanditState, number: int, digest: bytes, time: int = 0) -> None:
         self.record, self.number, self.digest, self.time = record, number, digest, time
+        self.learned_until = number
+        """The number of an event: the policy after it has learned what is before it."""
         self.warnings: list[str] = []
         """The warnings of the call that is being made."""
         self.lock = threading.RLock()
         """Held while the bandit is changed, until the change is committed."""
         self.bandit = RecordedBandit(state, lambda: self.time * MICROSECOND, self.warnings.append)
+        self.has_new_policy = False
+        """Whether the policy was changed in this turn, so that the state must be saved with the event."""
         self.keys: dict[str, StoredKey] = {}
         """The idempotency keys that the calls of this turn ask for, and those that they store."""
         self.changes: dict[str, Any] = {}
@@ -127,11 +141,13 @@ class Folded:
         self._new_keys: list[StoredKey] = []
 
     def matches(self, record: BanditRecord, events: list[StoredEvent]) -> bool:
-        """Return whether the log, read from event `number` on, still begins with the event that was folded last.
+        """Return whether the log, read from event `number` on, continues what is folded, with the same policy.
 
-        After the database was restored or has failed over, it may not.
+        After the database was restored or has failed over, it may not begin with the event that was folded last.
         """
         if record.id != self.record.id or self.number < record.base:
+            return False
+        if any(changes_policy(event) and event.number > self.number for event in events):
             return False
         if self.number == record.base:
             return self.digest == record.first_digest
@@ -143,7 +159,11 @@ class Folded:
             self.digest = b""
 
     def follow(self, events: Iterable[StoredEvent]) -> None:
-        """Fold events; those that are folded already are passed over. Raises a `StoreError` if the chain is broken."""
+        """Fold events; those that are folded already are passed over.
+
+        Raises a `StoreError` if the chain is broken, and `PolicyChanged` before an event after which the policy is another one,
+        unless the state has learned with that policy from the beginning.
+        """
         state = self.bandit.state
         state.events = None  # what others have written is not written again
         try:
@@ -151,6 +171,8 @@ class Folded:
                 if event.number <= self.number:
                     self.time = max(self.time, event.time)
                     continue
+                if changes_policy(event) and event.number > self.learned_until:
+                    raise PolicyChanged(event)
                 number, when, caller, payload, digest = event
                 if number != self.number + 1 or event_digest(self.digest, number, when, caller, payload) != digest:
                     name = self.record.name
@@ -163,6 +185,14 @@ class Folded:
                 self.number, self.digest, self.time = number, digest, when
         finally:
             state.events = []
+
+    def take_over(self, twin: "Folded", event: Event) -> None:
+        """Go on with the state of a twin that has learned the same events with another policy, and record the change."""
+        state = twin.bandit.state
+        self.bandit = RecordedBandit(state, lambda: self.time * MICROSECOND, self.warnings.append)
+        self.bandit.settle()
+        state.change(event)
+        self.has_new_policy = True
 
     def store_key(self, key: str, request: bytes, answer: bytes) -> None:
         """Store an idempotency key with the change that is being made; an empty answer cancels it."""
@@ -189,6 +219,9 @@ class Folded:
         self._events, self._new_keys, self.changes, self.keys = [], [], {}, {}
         if events or keys:
             transaction.append(self.record, events, keys)
+        if self.has_new_policy:
+            transaction.save_snapshot(self.record, to_snapshot(self.number, self.digest, self.bandit.state))
+            self.has_new_policy = False
         self._write_due(transaction)
         if changes.pop("deleted", False):
             transaction.delete(self.record)
@@ -644,7 +677,6 @@ class Turns:
         folded.follow(reading.events)
         now = reading.now if self._clock is None else round(self._clock() / MICROSECOND)
         folded.time = max(folded.time, now)
-        folded.bandit.opened_at(folded.time * MICROSECOND)
         folded.keys = dict(reading.keys)
         return folded.number - before
 
@@ -828,6 +860,41 @@ class Turns:
         self._start()
 
 
+def changes_policy(event: StoredEvent) -> bool:
+    """Return whether the policy is another one after an event."""
+    return event.payload.startswith(b'{"event":"changed","policy":')
+
+
+def learn_anew(
+    database: Database, record: BanditRecord, policy: Policy, compile: CompileMode, until: int | None = None
+) -> Folded:
+    """Return a bandit as if it had had another policy from the first event on that the log still has, up to an event.
+
+    Its settings change with the events. What was learned from events that are not kept any longer is lost.
+    """
+    base = base_of(database, record, compile)
+    folded = Folded(record, base.bandit.state.with_policy(policy, compile), base.number, base.digest)
+    folded.learned_until = sys.maxsize
+    rule = RewardRule(policy)
+    while events := [each for each in database.events(record, folded.number + 1) if until is None or each.number <= until]:
+        for event in map(decode_event, events):
+            for reward in (event.get("reward"), *event.get("rewards", ())):
+                if reward is not None:
+                    rule.check(reward)
+        folded.follow(events)
+    folded.learned_until = folded.number
+    return folded
+
+
+def followed(database: Database, folded: Folded, events: list[StoredEvent], compile: CompileMode = "auto") -> Folded:
+    """Fold events, up to the next one with which the policy changes; return the bandit, which may be another one then."""
+    try:
+        folded.follow(events)
+    except PolicyChanged as change:
+        folded = learn_anew(database, folded.record, change.policy, compile, change.number)
+    return folded
+
+
 def base_of(database: Database, record: BanditRecord, compile: CompileMode = "auto") -> Folded:
     """Return a bandit before the first event that its log still has."""
     snapshots = [each for each in database.snapshots(record) if each.number == record.base]
@@ -839,9 +906,9 @@ def load(database: Database, record: BanditRecord, compile: CompileMode = "auto"
     folded = _from_snapshots(record, database.snapshots(record), compile)
     while True:
         events = database.events(record, folded.number + 1)
-        folded.follow(events)
         if not events:
             return folded
+        folded = followed(database, folded, events, compile)
 
 
 def _from_snapshots(record: BanditRecord, snapshots: list[StoredSnapshot], compile: CompileMode) -> Folded:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from rotting.errors import RottingError, brief
 from rotting.live.saved_state import restore, save
+from rotting.registry import from_json as policy_from_json
 from rotting.server.store.database import Database, all_records
-from rotting.server.store.events import BanditRecord, StoredEvent, StoredSnapshot, decode_event, event_digest
+from rotting.server.store.events import BanditRecord, StoredEvent, decode_event, event_digest
 from rotting.server.store.snapshots import restore_snapshot
-from rotting.server.store.turns import Folded, base_of
+from rotting.server.store.turns import Folded, base_of, changes_policy, learn_anew
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,12 @@ class _Check:
                     if event.number != number + 1 or event.digest != known:
                         self.problems.append(f"{self._where}: event {number + 1} is not what was written")
                         return
-                    self._apply(folded, event)
+                    if changes_policy(event):
+                        policy = policy_from_json(decode_event(event)["policy"])
+                        folded = learn_anew(self._database, record, policy, "auto", event.number)
+                        self._check_snapshot(folded, event)
+                    else:
+                        self._apply(folded, event)
                     number, digest = event.number, event.digest
                     self.events += 1
                     if progress is not None:
@@ -107,11 +113,12 @@ class _Check:
                 self._first = self._first or (
                     f"that of round {state.rounds} was {decided.recorded!r}, and would be {decided.chosen!r}"
                 )
-        snapshot = self._snapshots.get(event.number)
-        if snapshot is not None:
-            self._compare(folded, snapshot, event)
+        self._check_snapshot(folded, event)
 
-    def _compare(self, folded: Folded, snapshot: StoredSnapshot, event: StoredEvent) -> None:
+    def _check_snapshot(self, folded: Folded, event: StoredEvent) -> None:
+        snapshot = self._snapshots.get(event.number)
+        if snapshot is None:
+            return
         what = f"{self._where}: the snapshot at event {event.number}"
         if snapshot.digest != event.digest:
             self.problems.append(f"{what} belongs to another log")
