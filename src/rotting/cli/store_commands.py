@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _STORE = "the store: an SQLite file such as songs.rot, or postgresql://user@host/database"
 _SHOWN_VALUES = 10  # values of a list in a line
 _EVENT = len("learned_many")  # the longest name
-_COLUMNS = ("bandit", "round", "time", "caller", "unit", "arm", "propensity", "reward", "available", "id", "state")
+_COLUMNS = ("bandit", "round", "time", "caller", "unit", "arm", "propensity", "reward", "available", "id", "state", "rule")
 
 
 # --- Serving ----------------------------------------------------------------------------------------------------------------

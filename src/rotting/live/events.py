@@ -97,6 +97,7 @@ def check_event(event: object) -> tuple[str, Event]:
     """Return the kind of an event and its other fields, or raise an error if it is not an event."""
     data = dict(event) if isinstance(event, dict) else {}
     kind = data.pop("event", None)
-    if _FIELDS.get(kind) != set(data) - _OPTIONAL.get(kind, set()):
+    optional = _OPTIONAL.get(kind)
+    if _FIELDS.get(kind) != (data.keys() - optional if optional else data.keys()):
         raise InvalidValueError("event", f"be one of {', '.join(_FIELDS)} with its own fields", event)
     return kind, data

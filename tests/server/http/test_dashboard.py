@@ -110,7 +110,7 @@ def test_one_decision_is_enough_to_be_drawn(open_page: Open, client: Client) -> 
     assert page.locator(".readout").all_inner_texts() == [
         "Decision 1: Golden Hour 100%",
         "Decision 1: no reward yet",
-        "Decision 1: 0% rewarded, 100% waiting, 0% lost",
+        "Decision 1: 0% settled, 100% pending, 0% lost",
     ]
     assert "every arm is tried before the others are compared" in page.locator(".why").inner_text()
 

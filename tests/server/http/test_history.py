@@ -13,7 +13,12 @@ from rotting.live.values import ArmExplanation
 from rotting.server.http import history
 from rotting.server.http.history import MAX_BUCKETS, Histories, RewardBuckets, history_response, is_worn
 from rotting.server.store.events import chained
+from rotting.server.store.settling import Pending
 from tests.helpers.services import SONGS, Client, Running, running
+
+
+def new_buckets() -> RewardBuckets:
+    return RewardBuckets(Pending(windowed=False))
 
 
 def game(rounds: int, arms: int, seed: int = 0) -> list[dict[str, Any]]:
@@ -47,7 +52,7 @@ def count_events(counted: RewardBuckets, events: list[dict[str, Any]]) -> Reward
 @pytest.mark.parametrize("rounds", [1, 199, 200, 201, 3_333])
 def test_buckets_are_what_counting_gives(rounds: int) -> None:
     events = game(rounds, arms=5)
-    counted = count_events(RewardBuckets(), events)
+    counted = count_events(new_buckets(), events)
     rows: dict[Any, dict[str, Any]] = {}  # of every round: its arm, its reward, whether it is lost
     t = 0
     for event in events:
@@ -75,12 +80,12 @@ def test_buckets_are_what_counting_gives(rounds: int) -> None:
         of = [row for row in rows.values() if row["arm"] == arm.name]
         assert (arm.plays, arm.lost) == (len(of), sum(row["lost"] for row in of))
         assert arm.rewards == sum(row["reward"] is not None for row in of)
-    assert counted.waiting == sum(row["reward"] is None and not row["lost"] for row in rows.values())
+    assert counted.pending == sum(row["reward"] is None and not row["lost"] for row in rows.values())
 
 
 def test_arms_in_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "_MAX_CELLS", 500)
-    counted = RewardBuckets()
+    counted = new_buckets()
     for t in range(1, 5_001):
         count_events(counted, [{"event": "decided", "id": t, "round": t, "arm": t % 400, "propensity": 1.0}])
         assert sum(len(each.cells) for each in counted.buckets) <= 501 or len(counted.buckets) == 1
@@ -89,7 +94,7 @@ def test_arms_in_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_range_of_rewards_is_known() -> None:
-    counted = RewardBuckets()
+    counted = new_buckets()
     for rewards, lowest, highest, binary in (([1, 0.0], 0, 1, True), ([0.5], 0, 1, False), ([-2, 7.0], -2, 7, False)):
         count_events(counted, [{"event": "learned", "arm": "a", "reward": reward} for reward in rewards])
         assert (counted.lowest, counted.highest, counted.binary) == (lowest, highest, binary)
@@ -102,7 +107,7 @@ def test_restricted_decisions_are_recognised() -> None:
     bandit.decide(["a", "b"])
     bandit.decide(without=["a"])
     bandit.decide(count=2)
-    counted, restricted = RewardBuckets(), []
+    counted, restricted = new_buckets(), []
     for event in events:
         last = count_events(counted, [event]).last
         assert last is not None
@@ -118,10 +123,10 @@ def test_an_arm_that_comes_again_is_a_new_one() -> None:
         {"event": "added", "arm": "a", "prior": None},
         {"event": "decided", "id": "z", "round": 3, "arm": "a", "propensity": 1.0},
     ]
-    counted = count_events(RewardBuckets(), events)
+    counted = count_events(new_buckets(), events)
     assert [(each.name, each.plays, each.lost) for each in counted.arms] == [("a", 1, 1), ("b", 1, 0), ("a", 1, 0)]
     assert counted.totals("a").number == 2
-    assert (counted.waiting, counted.recent()) == (2, (3, {"a": 1, "b": 1}))
+    assert (counted.pending, counted.recent()) == (2, (3, {"a": 1, "b": 1}))
 
 
 def test_rewards_that_were_learned_at_once_count_as_those_that_came_one_by_one() -> None:
@@ -130,8 +135,8 @@ def test_rewards_that_were_learned_at_once_count_as_those_that_came_one_by_one()
     rows = [(bandit.arms[k % 3], k / 10) for k in range(40)]
     bandit.learn(rows)
     assert {event["event"] for event in events} == {"learned_many"}
-    counted = count_events(RewardBuckets(), events)
-    single = count_events(RewardBuckets(), [{"event": "learned", "arm": arm, "reward": reward} for arm, reward in rows])
+    counted = count_events(new_buckets(), events)
+    single = count_events(new_buckets(), [{"event": "learned", "arm": arm, "reward": reward} for arm, reward in rows])
     assert counted.rounds == single.rounds == 40
     for each in (counted, single):
         assert [(arm.name, arm.plays) for arm in each.arms] == [("a", 14), ("b", 13), (("c", 1), 13)]
@@ -174,12 +179,12 @@ def test_a_history_is_the_same_after_a_start(tmp_path: Path) -> None:
 
 def test_decisions_that_settle_without_a_reward_count_as_missing_or_lost() -> None:
     for missing in (0.0, None):
-        counted = RewardBuckets()
+        counted = new_buckets()
         for t in range(1, 4):
             counted.add(json.dumps({"event": "decided", "id": str(t), "round": t, "arm": "a", "propensity": 1.0}).encode())
         counted.add(b'{"event": "rewarded", "id": "2", "reward": 1.0}')
         counted.add(json.dumps({"event": "settled", "round": 2, "missing": missing}).encode())
-        assert counted.waiting == 1
+        assert counted.pending == 1
         totals = counted.totals("a")
         assert (totals.rewards, totals.lost, totals.total) == ((2, 0, 1.0) if missing == 0.0 else (1, 1, 1.0))
 
@@ -260,7 +265,7 @@ def test_the_top_arms_and_the_rest_are_all_decisions(many: Client) -> None:
         columns = [*(arm["plays"] for arm in found["arms"]), found["other_plays"]]
         assert [sum(each) for each in zip(*columns, strict=True)] == found["plays"]
         assert sum(found["plays"]) == found["rounds"] == found["totals"]["decisions"] == 130
-    assert found["totals"] == {"decisions": 130, "rewards": 130, "mean": found["totals"]["mean"], "waiting": 0, "lost": 0}
+    assert found["totals"] == {"decisions": 130, "rewards": 130, "mean": found["totals"]["mean"], "pending": 0, "lost": 0}
     assert found["behind"] == 0
     assert found["last"]["arm"] == "Song 59"
     assert found["last"]["reason"]["pulls"] == 0
@@ -281,7 +286,7 @@ def test_the_top_arms_and_the_rest_are_all_decisions(many: Client) -> None:
 def test_the_range_of_rewards_is_what_the_policy_declares_or_what_they_show(
     rewards: list[float], declared: tuple[float, float] | None, found: tuple[float | None, float | None, bool]
 ) -> None:
-    counted = RewardBuckets()
+    counted = new_buckets()
     for reward in rewards:
         counted.add(json.dumps({"event": "learned", "arm": "a", "reward": reward}).encode())
     response = history_response(counted, 0, 8, None, declared)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from rotting.errors import StoreDamagedError
 from rotting.live.arms import restore_arm
@@ -22,6 +23,7 @@ from rotting.live.values import ArmExplanation, Decision, Key
 from rotting.server.http import messages as m
 from rotting.server.store.database import Database
 from rotting.server.store.events import BanditRecord
+from rotting.server.store.settling import Pending
 
 MAX_BUCKETS = 200
 _MAX_CELLS = 300_000  # arms in buckets, over all buckets
@@ -47,6 +49,7 @@ class CountedEvent(msgspec.Struct, gc=False):
     arms: msgspec.Raw = _NULL  # not decoded: it only matters whether these two are null
     without: msgspec.Raw = _NULL
     missing: float | None = None
+    reward_window: float | UnsetType | None = UNSET
 
     @property
     def restricted(self) -> bool:
@@ -115,15 +118,15 @@ class RewardBuckets:
     """Choices and rewards of one bandit, counted from its events in order.
 
     Example:
-        >>> counted = RewardBuckets()
+        >>> counted = RewardBuckets(Pending(windowed=False))
         >>> counted.add(b'{"event": "decided", "id": "x", "round": 1, "arm": "jazz", "propensity": 1.0}')
         >>> counted.add(b'{"event": "rewarded", "id": "x", "reward": 0.5}')
         >>> [(each.name, each.plays, each.mean) for each in counted.arms], counted.buckets[0].mean
         ([('jazz', 1, 0.5)], 0.5)
     """
 
-    def __init__(self) -> None:
-        self.last_read = 0
+    def __init__(self, pending: Pending[tuple[int, int]], last_read: int = 0) -> None:
+        self.last_read = last_read
         """The number of the last event that was read."""
         self.rounds, self.width = 0, 1
         self.buckets: list[Bucket] = []
@@ -136,12 +139,12 @@ class RewardBuckets:
         self.last: CountedEvent | None = None
         """The latest decision."""
         self._numbers: dict[Hashable, int] = {}  # positions of arms in `arms`
-        self._pending: OrderedDict[Key, tuple[int, int]] = OrderedDict()  # arm and round of each decision without a reward
+        self._pending = pending  # with the arm and the round of each decision
         self._cells = 0
 
     @property
-    def waiting(self) -> int:
-        """How many decisions have no reward yet."""
+    def pending(self) -> int:
+        """How many decisions have not settled yet."""
         return len(self._pending)
 
     def totals(self, arm: Hashable) -> ArmTotals:
@@ -155,22 +158,15 @@ class RewardBuckets:
         kind = event.event
         if kind == "decided":
             self.last = event
-            self._pending[event.id] = self._add_decision(event.arm, event.round), event.round
-        elif kind in {"rewarded", "expired", "cancelled"}:
-            place = self._pending.pop(event.id, None)
-            if place is None:
-                pass  # a decision that was replaced by a snapshot
-            elif event.reward is None:
-                self._add_lost(*place)
-            else:
-                self._add_reward(*place, event.reward)
+            self._pending.decided(event.id, event.round, (self._add_decision(event.arm, event.round), event.round))
+        elif kind == "rewarded" and event.reward is not None:
+            self._end(self._pending.rewarded(event.id, event.reward))
+        elif kind in {"expired", "cancelled"}:
+            self._end(self._pending.ended(event.id, event.reward))
         elif kind == "settled":
-            while self._pending and next(iter(self._pending.values()))[1] <= event.round:
-                _, place = self._pending.popitem(last=False)
-                if event.missing is None:
-                    self._add_lost(*place)
-                else:
-                    self._add_reward(*place, event.missing)
+            self._end(self._pending.settled(event.round, event.missing))
+        elif kind == "changed" and event.reward_window is not UNSET:
+            self._end(self._pending.changed(event.reward_window is not None))
         elif kind == "learned" and event.reward is not None:
             self._learn(event.arm, event.reward)
         elif kind == "learned_many":
@@ -178,8 +174,15 @@ class RewardBuckets:
                 self._learn(row["arm"], row["reward"])
         elif kind in {"added", "forgotten"}:  # an added arm is new, even if an arm of this name was removed before
             number = self._numbers.pop(restore_arm(event.arm), None)
-            for key in [key for key, (arm, _) in self._pending.items() if arm == number]:
-                self._add_lost(*self._pending.pop(key))
+            self._end(self._pending.forgotten(lambda place: place[0] == number))
+
+    def _end(self, ended: Iterator[tuple[tuple[int, int], float | None]]) -> None:
+        """Count decisions that end, and what counts for them."""
+        for (arm, round), reward in ended:
+            if reward is None:
+                self._add_lost(arm, round)
+            else:
+                self._add_reward(arm, round, reward)
 
     def _learn(self, arm: Hashable, reward: float) -> None:
         """Count a reward that was learned without a decision."""
@@ -283,7 +286,11 @@ class Histories:
 
     def _get(self, record: BanditRecord) -> RewardBuckets:
         with self._lock:
-            found = self._cached.setdefault(record.id, RewardBuckets())
+            found = self._cached.get(record.id)
+        if found is None:
+            found = RewardBuckets(Pending.at_the_base(self._database, record), record.base)
+        with self._lock:
+            found = self._cached.setdefault(record.id, found)
             self._cached.move_to_end(record.id)
             if len(self._cached) > _CACHED:
                 self._cached.popitem(last=False)
@@ -351,7 +358,7 @@ def history_response(
         rounds=counted.rounds,
         width=counted.width,
         behind=behind,
-        totals=m.Totals(sum(plays), rewards, paid / rewards if rewards else None, counted.waiting, lost),
+        totals=m.Totals(sum(plays), rewards, paid / rewards if rewards else None, counted.pending, lost),
         last=_last(counted, last),
         plays=plays,
         rewards=[each.rewards for each in buckets],

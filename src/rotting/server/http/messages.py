@@ -264,9 +264,9 @@ class Totals(Struct):
     """Counts over all rounds."""
 
     decisions: int
-    rewards: int
-    mean: float | None  # the mean reward
-    waiting: int  # decisions without a reward so far
+    rewards: int  # decisions that have settled with a reward
+    mean: float | None  # the mean reward of these
+    pending: int  # decisions that have not settled
     lost: int  # decisions that ended without a reward
 
 
@@ -279,7 +279,11 @@ class ArmHistory(Struct):
 
 
 class HistoryResponse(Struct):
-    """Choices and rewards over time, in buckets of equally many rounds. A reward counts in the bucket of its decision."""
+    """Choices and rewards over time, in buckets of equally many rounds.
+
+    A reward counts in the bucket of its decision, from when the decision settles: with a reward window when all older ones have
+    settled and it has a reward, or when its window closes. What a bucket has neither rewarded nor lost is pending.
+    """
 
     rounds: int
     width: int  # rounds in a bucket

@@ -130,7 +130,10 @@ class Transaction(ABC):
             self.write(_SET_DUE, record.row, time)
 
     def save_snapshot(self, record: BanditRecord, snapshot: StoredSnapshot) -> None:
-        """Save a state of a locked bandit, as `Database.save_snapshot` does."""
+        """Save a state, if the log still has the event that it belongs to; of older ones, keep the newest and the base."""
+        row, (number, digest, state) = record.row, snapshot
+        self.write(_SAVE_SNAPSHOT, REVISION, state, row, number, digest)
+        self.write(_OLD_SNAPSHOTS, row, row, row)
 
     def save_base(self, record: BanditRecord, base: StoredSnapshot) -> None:
         """Make a snapshot the base of a locked bandit: `Database.sweep` deletes the events up to it."""
@@ -228,11 +231,9 @@ class Database(ABC):
     # --- Upkeep -------------------------------------------------------------------------------------------------------------
 
     def save_snapshot(self, record: BanditRecord, snapshot: StoredSnapshot) -> None:
-        """Save a state, if the log still has the event that it belongs to; of older ones, keep the newest and the base."""
-        row, (number, digest, state) = record.row, snapshot
+        """Save a state in a transaction of its own."""
         with self.transaction() as transaction:
-            transaction.write(_SAVE_SNAPSHOT, REVISION, state, row, number, digest)
-            transaction.write(_OLD_SNAPSHOTS, row, row, row)
+            transaction.save_snapshot(record, snapshot)
 
     def sweep(self, before: int, limit: int) -> int:
         """Delete some rows that are not needed any more, about `limit` at most, and return how many; 0 if none are left.

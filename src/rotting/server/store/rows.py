@@ -1,13 +1,15 @@
 """One row for each decision of a bandit, from its events: for `rotting.Log`, `learn` and `rotting log`."""
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from rotting.live.arms import restore_arm
 from rotting.live.events import one_by_one
 from rotting.server.store.database import Database
 from rotting.server.store.events import MICROSECOND, BanditRecord, decode, decode_event
+from rotting.server.store.settling import Pending
 
 
 @dataclass(slots=True)
@@ -22,23 +24,25 @@ class DecisionRow:
     arm: Hashable
     propensity: float | None
     reward: float | None
-    """None if it has none: it is pending, or was dropped."""
+    """What counted for it when it settled; None if it is pending or nothing counts."""
     available: tuple[Hashable, ...]
     """The arms that could have been chosen."""
     id: str
     state: str = "pending"
-    """"pending", "settled", "expired" or "cancelled"."""
+    """"pending", "settled", "expired" or "cancelled", as `rotting.server.store.settling` says."""
+    rule: str = ""
+    """What overruled the policy: "holdout", "floor", "cap" or ""."""
     forgotten: bool = False
     """Whether its arm was forgotten since: an arm that was added again under this id is another one."""
 
 
 def decision_rows(database: Database, record: BanditRecord) -> Iterator[DecisionRow]:
-    """Yield the decisions of a bandit in their order, with the rewards that they have by now.
+    """Yield the decisions of a bandit in their order, with the rewards that count by now.
 
     Events that a base has replaced are not there any more: decisions before it have no row.
     """
     rows: list[DecisionRow] = []
-    waiting: OrderedDict[Hashable, DecisionRow] = OrderedDict()
+    pending = Pending[DecisionRow].at_the_base(database, record)
     described = decode(record.description)
     arms: dict[Hashable, None] = dict.fromkeys(restore_arm(each) for each in described["arms"])
     used: Counter[Hashable] = Counter()  # how often each id was forgotten or added
@@ -48,7 +52,7 @@ def decision_rows(database: Database, record: BanditRecord) -> Iterator[Decision
         for stored in events:
             number, when = stored.number, stored.time * MICROSECOND
             for event in one_by_one(decode_event(stored)):
-                kind = event["event"]
+                kind, ended = event["event"], iter(())  # type: str, Iterator[tuple[DecisionRow, float | None]]
                 if kind == "decided":
                     t, arm = event["round"], restore_arm(event["arm"])
                     available = _available(event, arms)
@@ -56,18 +60,17 @@ def decision_rows(database: Database, record: BanditRecord) -> Iterator[Decision
                         t, when, stored.caller, event.get("unit"), arm, event["propensity"], None, available, str(event["id"])
                     )
                     uses.append(used[arm])
-                    waiting[event["id"]] = row
+                    row.rule = event.get("rule", "")
+                    pending.decided(event["id"], t, row)
                     rows.append(row)
-                elif kind in {"rewarded", "expired", "cancelled"}:
-                    ended = waiting.pop(event["id"], None)
-                    if ended is not None:
-                        ended.reward = event.get("reward")
-                        ended.state = "settled" if ended.reward is not None else kind
+                elif kind == "rewarded":
+                    ended = pending.rewarded(event["id"], event["reward"])
+                elif kind in {"expired", "cancelled"}:
+                    ended = pending.ended(event["id"], event.get("reward"))
                 elif kind == "settled":
-                    while waiting and (oldest := next(iter(waiting.values()))).round <= event["round"]:
-                        waiting.popitem(last=False)
-                        oldest.reward = event["missing"]
-                        oldest.state = "expired" if oldest.reward is None else "settled"
+                    ended = pending.settled(event["round"], event["missing"])
+                elif kind == "changed" and "reward_window" in event:
+                    ended = pending.changed(event["reward_window"] is not None)
                 elif kind == "learned":
                     t, arm = t + 1, restore_arm(event["arm"])
                     propensity, reward = event.get("propensity"), event["reward"]
@@ -77,13 +80,22 @@ def decision_rows(database: Database, record: BanditRecord) -> Iterator[Decision
                     arm = restore_arm(event["arm"])
                     used[arm] += kind == "added"
                     arms[arm] = None
+                    ended = iter(()) if kind == "revived" else pending.forgotten(partial(_is_of, arm))
                 elif kind in {"retired", "forgotten"}:
                     arm = restore_arm(event["arm"])
                     used[arm] += kind == "forgotten"
                     arms.pop(arm, None)
+                    ended = iter(()) if kind == "retired" else pending.forgotten(partial(_is_of, arm))
+                for each, reward in ended:
+                    each.reward = reward
+                    each.state = "settled" if reward is not None else "cancelled" if kind == "cancelled" else "expired"
     for row, before in zip(rows, uses, strict=True):
         row.forgotten = before != used[row.arm]
         yield row
+
+
+def _is_of(arm: Hashable, row: DecisionRow) -> bool:
+    return row.arm == arm
 
 
 def _available(event: dict[str, object], arms: dict[Hashable, None]) -> tuple[Hashable, ...]:

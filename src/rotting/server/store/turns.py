@@ -137,6 +137,7 @@ class Folded:
         """The latest decision that was made here."""
         self.due: int | None = 0
         """When the bandit is due in the table of due times, as far as is known here; a time that has passed tells nothing."""
+        self._due_window = state.window
         self._events: list[StoredEvent] = []
         self._new_keys: list[StoredKey] = []
 
@@ -158,11 +159,11 @@ class Folded:
         if error is not None:
             self.digest = b""
 
-    def follow(self, events: Iterable[StoredEvent]) -> None:
+    def follow(self, events: Iterable[StoredEvent], rule: RewardRule | None = None) -> None:
         """Fold events; those that are folded already are passed over.
 
         Raises a `StoreError` if the chain is broken, and `PolicyChanged` before an event after which the policy is another one,
-        unless the state has learned with that policy from the beginning.
+        unless the state has learned with that policy from the beginning. Rewards must keep the `rule`, if one is given.
         """
         state = self.bandit.state
         state.events = None  # what others have written is not written again
@@ -177,8 +178,12 @@ class Folded:
                 if number != self.number + 1 or event_digest(self.digest, number, when, caller, payload) != digest:
                     name = self.record.name
                     raise StoreDamagedError(f"is damaged: event {self.number + 1} of bandit {name!r} is not what was written")
+                content = decode_event(event)
+                if rule is not None:
+                    for reward in content.get("rewards") or (content.get("reward"),):
+                        _ = reward is None or rule.check(reward)
                 try:
-                    state.apply(decode_event(event))
+                    state.apply(content)
                 except InvalidArgumentError as error:
                     reason = f"is damaged: event {number} of bandit {self.record.name!r} does not fit those before it: {error}"
                     raise StoreDamagedError(reason) from error
@@ -236,10 +241,12 @@ class Folded:
         Rewards that come only move the next closing away, so that a written time may be early, but is never late.
         """
         state = self.bandit.state
-        if state.window is None or (self.due is not None and self.due > self.time):
+        if state.window != self._due_window:  # a shorter one may close earlier, and without one nothing is due
+            self._due_window, self.due = state.window, 0
+        elif state.window is None or (self.due is not None and self.due > self.time):
             return
         before, self.due, oldest = self.due, None, state.ledger.oldest()
-        if oldest is not None and oldest.time is not None:
+        if oldest is not None and state.window is not None:
             closing = int((oldest.time + state.window.seconds) / MICROSECOND)
             self.due = max(closing, self.time + _LEAST_WAIT)
         if self.due is not None or before is not None:
@@ -875,13 +882,8 @@ def learn_anew(
     base = base_of(database, record, compile)
     folded = Folded(record, base.bandit.state.with_policy(policy, compile), base.number, base.digest)
     folded.learned_until = sys.maxsize
-    rule = RewardRule(policy)
     while events := [each for each in database.events(record, folded.number + 1) if until is None or each.number <= until]:
-        for event in map(decode_event, events):
-            for reward in (event.get("reward"), *event.get("rewards", ())):
-                if reward is not None:
-                    rule.check(reward)
-        folded.follow(events)
+        folded.follow(events, RewardRule(policy))
     folded.learned_until = folded.number
     return folded
 

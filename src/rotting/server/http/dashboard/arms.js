@@ -69,11 +69,11 @@ export class Arms {
       h("div", { class: "pager" }, this.status, h("span", {}, this.earlier, " ", this.later)));
   }
 
-  /** Explain how the policy chooses. `countsWaiting`: whether there are decisions without a reward that influence its choice. */
-  explain(found, last, countsWaiting) {
+  /** Explain how the policy chooses. `countsPending`: whether there are pending decisions that influence its choice. */
+  explain(found, last, countsPending) {
     const random = last !== null && last.propensity !== null && last.propensity < 1;
     const byEstimate = !random && found.arms.some((row) => row.index !== null);
-    say(this.how, random ? AT_RANDOM : byEstimate ? BY_ESTIMATE + (countsWaiting ? NOT_COUNTED : "") : "");
+    say(this.how, random ? AT_RANDOM : byEstimate ? BY_ESTIMATE + (countsPending ? NOT_COUNTED : "") : "");
   }
 
   /** Remember which arms have a colour in the chart. */
@@ -112,6 +112,6 @@ export class Arms {
       h("td", { "data-label": "Share now" }, percent(row.share), h("small", {}, `${count(row.plays)} in all`)),
       h("td", { "data-label": "Chosen over time" }, spark(row.spark)),
       h("td", { class: "wide", "data-label": "What it pays" }, bar(row, low, high), h("small", {}, [[estimate(row), windowOf(row)].filter(Boolean).join(" "), over].filter(Boolean).join(" · "))),
-      h("td", { class: "wide", "data-label": "Rewards" }, count(row.rewards), h("small", {}, `${count(row.pending)} waiting · ${count(row.lost)} lost`)));
+      h("td", { class: "wide", "data-label": "Rewards" }, count(row.rewards), h("small", {}, `${count(row.pending)} pending · ${count(row.lost)} lost`)));
   }
 }

@@ -31,7 +31,7 @@ export class BanditView {
     this.about = h("p", { class: "sub" });
     this.notice = h("section", { class: "notice", role: "status", hidden: true });
     this.why = h("p", { class: "why" }, "No decision yet.");
-    this.tiles = { decisions: new Tile("Decisions"), mean: new Tile("Mean reward now"), waiting: new Tile("Waiting"), lost: new Tile("Lost"), worn: new Tile("Wearing out") };
+    this.tiles = { decisions: new Tile("Decisions"), mean: new Tile("Mean reward now"), pending: new Tile("Pending"), lost: new Tile("Lost"), worn: new Tile("Wearing out") };
     this.pictures = [new Chosen(), new Wear(), new Paid(), new WithoutReward()];
     this.arms = new Arms(encodeURIComponent(bandit), () => this.soon());
     const [chosen, wear, paid, withoutReward] = this.pictures.map((each) => each.element);
@@ -126,19 +126,19 @@ export class BanditView {
     const same = before !== null && Math.abs(now - before) < 0.001 * Math.abs(before);
     const change = before === null || now === null ? "" : same ? "steady" : `${now >= before ? "▲" : "▼"} ${number(Math.abs(now - before))} against the ${count(decisions)} decisions before`;
     this.tiles.mean.set(number(now), change || (totals.mean === null ? "no reward yet" : `${number(totals.mean)} over all`));
-    this.tiles.waiting.set(compact(totals.waiting), "decisions without a reward so far");
+    this.tiles.pending.set(compact(totals.pending), "decisions that have not settled");
     this.tiles.lost.set(percent(totals.decisions ? totals.lost / totals.decisions : 0), `${plural(totals.lost, "decision")} ended without a reward`);
     this.tiles.worn.set(history.behind ? "–" : compact(arms.worn), `of ${plural(arms.total, "arm")} pay less than they did`);
-    const { last } = history, countsWaiting = this.shown.pending_rule !== "ignore" && totals.waiting > 0;
+    const { last } = history, countsPending = this.shown.pending_rule !== "ignore" && totals.pending > 0;
     if (history.behind && !last?.reason) say(this.why, "The log is being read; the last decision is shown when that is done.");
     else if (last) {
-      const key = JSON.stringify([last, countsWaiting]);
-      if (key !== this.reason) this.why.replaceChildren(`In decision ${count(last.round)}, `, h("strong", {}, name(last.arm)), ` ${why(last, countsWaiting)}`);
+      const key = JSON.stringify([last, countsPending]);
+      if (key !== this.reason) this.why.replaceChildren(`In decision ${count(last.round)}, `, h("strong", {}, name(last.arm)), ` ${why(last, countsPending)}`);
       this.reason = key;
     }
     if (history.plays.length) this.pictures.forEach((each) => each.update(history));
     this.arms.paint(history.arms);
-    this.arms.explain(arms, last, countsWaiting);
+    this.arms.explain(arms, last, countsPending);
     this.arms.show(arms);
   }
 }

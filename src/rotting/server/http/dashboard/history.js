@@ -61,7 +61,7 @@ export function prepared(history, steps) {
   data.starts = groups.map(([from]) => from * width + 1);
   data.ends = groups.map(([, to]) => Math.min(rounds, to * width));
   data.centres = groups.map((_, k) => (data.starts[k] - 1 + data.ends[k]) / 2);
-  data.waiting = data.plays.map((all, k) => Math.max(0, all - data.rewards[k] - data.lost[k]));
+  data.pending = data.plays.map((all, k) => Math.max(0, all - data.rewards[k] - data.lost[k]));
   return data;
 }
 
@@ -176,19 +176,19 @@ export class Paid {
 
 export class WithoutReward {
   constructor() {
-    const parts = [["lost", "lost: expired or cancelled"], ["waiting", "waiting for the reward"]];
+    const parts = [["lost", "lost: expired or cancelled"], ["pending", "pending: not settled yet"]];
     const series = (data) => parts.map(([kind]) => ({ kind, values: data[kind] }));
     this.chart = new Chart({
-      label: "Waiting and lost: share of decisions without a reward", height: 220, show: percent,
-      domain: (data) => [0, Math.min(1, Math.max(0.1, ...data.plays.map((all, k) => (1.1 * (data.lost[k] + data.waiting[k])) / (all || 1))))],
+      label: "Pending and lost: share of decisions without a reward that counts", height: 220, show: percent,
+      domain: (data) => [0, Math.min(1, Math.max(0.1, ...data.plays.map((all, k) => (1.1 * (data.lost[k] + data.pending[k])) / (all || 1))))],
       draw: (data, xs, y) => layers(data, series(data), xs, y),
       describe: (data, k) => {
         const all = data.plays[k] || 1;
-        return `${percent(data.rewards[k] / all)} rewarded, ${percent(data.waiting[k] / all)} waiting, ${percent(data.lost[k] / all)} lost`;
+        return `${percent(data.rewards[k] / all)} settled, ${percent(data.pending[k] / all)} pending, ${percent(data.lost[k] / all)} lost`;
       },
     });
     this.element = h("section", { "aria-labelledby": "without-reward" },
-      h("h2", { id: "without-reward" }, "Waiting and lost"),
+      h("h2", { id: "without-reward" }, "Pending and lost"),
       h("p", { class: "hint" }, "Share of the decisions made at that time that have no reward. If many are lost, rewards do not reach the service."),
       this.chart.element,
       h("ul", { class: "legend" }, parts.map(([kind, label]) => h("li", {}, h("span", { class: `swatch f${kind}`, "aria-hidden": "true" }), label))));

@@ -19,8 +19,8 @@ export function policy(row) {
 const rewards = (reason) =>
   reason.window >= reason.pulls ? `all its ${plural(reason.pulls, "reward")}` : `its newest ${plural(reason.window, "reward")}`;
 
-/** Explain a decision, in words that follow the name of the arm. `countsWaiting`: whether decisions without a reward influenced it. */
-export function why(last, countsWaiting) {
+/** Explain a decision, in words that follow the name of the arm. `countsPending`: whether pending decisions influenced it. */
+export function why(last, countsPending) {
   const { reason, propensity } = last;
   if (!reason) return "was chosen. The reason is not known, because the service was restarted since.";
   if (propensity !== null && propensity < 1) {
@@ -38,6 +38,6 @@ export function why(last, countsWaiting) {
     ? `it paid ${number(reason.mean)} on average of ${rewards(reason)}`
     : `${number(reason.mean)}, the mean of ${rewards(reason)}, plus ${number(reason.index - reason.mean)} for what is still uncertain`;
   const some = last.restricted ? " Not all arms could be chosen." : "";
-  const counted = countsWaiting ? " Decisions that wait for a reward were counted: they make an arm less uncertain." : "";
+  const counted = countsPending ? " Pending decisions were counted: they make an arm less uncertain." : "";
   return `was chosen because it had the highest estimate at that moment: ${number(reason.index)} (${sum}).${some}${counted}${waits}`;
 }
