@@ -15,10 +15,11 @@ from rotting.errors import InvalidTypeError, InvalidValueError, RewardsWarning, 
 from rotting.live.arms import MAX_PRIOR_WEIGHT, Arm, UnknownArms, check_arm
 from rotting.live.bandit_state import BanditState
 from rotting.live.holdout import Uplift, uplift
+from rotting.live.limits import Limits
 from rotting.live.locks import Guard
 from rotting.live.policy_state import is_library_kernel
 from rotting.live.saved_state import SavedState, restore, save
-from rotting.live.settings import checked_change
+from rotting.live.settings import checked_change, settings_of
 from rotting.live.values import Decision, Duration, Explanation, Outcome, RewardRule, id_of, new_id, seconds_in
 from rotting.policy import Policy
 from rotting.simulation.engines.tiers import CompileMode
@@ -249,7 +250,7 @@ class Bandit(Generic[Arm]):
         """Return the slots that were asked for and are not paused."""
         state = self._state
         available = state.arms.available(arms, without)
-        if not state.limits.paused:
+        if state.limits is None or not state.limits.paused:
             return available
         left = np.setdiff1d(available, list(state.limits.paused), assume_unique=True)
         if not left.size:
@@ -638,9 +639,9 @@ class Bandit(Generic[Arm]):
 
     def _set_paused(self, arm: Arm, paused: bool, reason: str) -> None:
         with self._guard.lock:
-            slot, limits, names = self._state.arms.known(arm), self._state.limits, self._state.arms.names
-            slots = limits.paused | {slot} if paused else limits.paused - {slot}
-            self.change(paused=[names[each] for each in slots], reason=reason)
+            name = self._state.arms.names[self._state.arms.known(arm)]
+            others = [each for each in settings_of(self._state)["paused"] if each != name]
+            self.change(paused=[*others, name] if paused else others, reason=reason)
 
     # --- What changes nothing -------------------------------------------------------------------------------------------------
 
@@ -739,7 +740,8 @@ class Bandit(Generic[Arm]):
         with self._guard.lock:
             state = self._state
             slots, t, now = state.arms.slots, state.rounds + 1, self._guard.now()
-            trial, limits = state.chooser.copy(), state.limits.copy()  # copies, since explaining may change the state
+            trial = state.chooser.copy()  # a copy, since explaining may change the state
+            limits = Limits() if state.limits is None else state.limits.copy()
             names = {slot: state.arms.names[slot] for slot in slots.tolist()}
         reasons = {slot: trial.explanation(slot, trial.learner.explain(t, slots, slot)) for slot in names}
         capped, due = limits.capped(names, now), limits.due(slots, now)

@@ -129,10 +129,13 @@ class _Overruled(NamedTuple):
 
 
 class Redecision(NamedTuple):
-    """The arm of a recorded decision, and the arm that the policy chooses today in its place."""
+    """A recorded decision, and the arm that the policy chooses today in its place."""
 
+    entry: Entry
     recorded: Hashable
     chosen: Hashable
+    reason: ArmExplanation | None
+    """Why the recorded arm was chosen, if that was asked for."""
 
     @property
     def differs(self) -> bool:
@@ -167,7 +170,8 @@ class BanditState(Generic[Arm]):
         self.window, self.max_pending, self.holdout = window, max_pending, holdout
         self.comparison = Comparison() if holdout else None
         """The rewards of held out decisions and of the others."""
-        self.limits = Limits()
+        self.limits: Limits | None = None
+        """What is paused, and the caps and floors; None as long as there never was any."""
         self.latest = 0.0
         """The time of the latest decision."""
         self.chooser = Chooser(learner, pending_rule == "shrink")
@@ -212,7 +216,7 @@ class BanditState(Generic[Arm]):
         twin = copy.copy(self)
         twin.chooser, twin.arms, twin.ledger = self.chooser.copy(), self.arms.copy(), self.ledger.copy()
         twin.orphans, twin.missing_zeros = self.orphans.copy(), copy.copy(self.missing_zeros)
-        twin.limits = self.limits.copy()
+        twin.limits = None if self.limits is None else self.limits.copy()
         twin.comparison = None if self.comparison is None else self.comparison.copy()
         twin.events, twin.warnings = None, []
         return twin
@@ -234,8 +238,10 @@ class BanditState(Generic[Arm]):
             return self.max_pending
         return MAX_PENDING if self.window is None else sys.maxsize
 
-    def apply(self, event: Event) -> Redecision | None:
+    def apply(self, event: Event, explained: bool = False) -> Redecision | None:
         """Apply a recorded event. For a decision, return its arm and the one that the policy chooses today, for `verify`.
+
+        With `explained`, the decision has its reason.
 
         The log is trusted, so that a store opens after an upgrade that changes decisions. The policy's `choose` is still
         called, with the arguments of that time, because it may write into the policy's state (a propensity, a counter, the arm
@@ -246,7 +252,7 @@ class BanditState(Generic[Arm]):
         """
         kind, data = check_event(event)
         if kind == "decided":
-            return self._apply_decision(data)
+            return self._apply_decision(data, explained)
         if kind in {"rewarded", "cancelled", "expired"}:
             entry = self.ledger.find_open(data["id"])
             if entry is None:
@@ -272,7 +278,7 @@ class BanditState(Generic[Arm]):
             changes[kind](restore_arm(data["arm"]))
         return None
 
-    def _apply_decision(self, data: Event) -> Redecision:
+    def _apply_decision(self, data: Event, explained: bool) -> Redecision:
         t, arm, propensity = self.rounds + 1, restore_arm(data["arm"]), data["propensity"]
         if data["round"] != t:
             raise InvalidValueError("event", f"be the decision of round {t}", arm, hint=f" in round {data['round']}")
@@ -281,16 +287,22 @@ class BanditState(Generic[Arm]):
         if len(self.ledger.entries) >= self.most_pending:
             self._end_oldest()
         self.latest = data.get("time", self.latest)
-        overruled = self._overruled(t, among, data.get("unit"), self.latest)
-        chosen, _, _ = self.chooser.choose(t, self.random_key, among, False)
+        overruled = self._overruled(t, among, data.get("unit"), self.latest) if self._may_overrule else _Overruled()
+        chosen, _, reason = self.chooser.choose(t, self.random_key, among, explained)
+        if explained:
+            if chosen != slot or reason is None:
+                reason = self.chooser.explanation(slot, self.learner.explain(t, among, slot))
+            reason = reason._replace(rule=data.get("rule", ""))
         if propensity is None and self.learner.uses_propensity:
             propensity = 1.0
         self.rounds = t
-        self.ledger.add(Entry(data["id"], slot, t, propensity, data.get("rule") == "holdout", self.latest))
+        entry = Entry(data["id"], slot, t, propensity, data.get("rule") == "holdout", self.latest)
+        self.ledger.add(entry)
         self.chooser.decided(slot)
-        self.limits.decided(slot, self.latest)
+        if self.limits is not None:
+            self.limits.decided(slot, self.latest)
         self._record("decided", **data)
-        return Redecision(arm, self.arms.names[chosen if overruled.slot is None else overruled.slot])
+        return Redecision(entry, arm, self.arms.names[chosen if overruled.slot is None else overruled.slot], reason)
 
     def _record(self, event: str, **more: object) -> None:
         if self.events is not None:
@@ -314,12 +326,17 @@ class BanditState(Generic[Arm]):
         ledger, t = self.ledger, self.rounds + 1
         if len(ledger.entries) >= self.most_pending:
             self._end_oldest()
-        slot, propensity, reason, rule, offered = self._choose(t, among, explained, unit, now)
+        rule, offered = "", among
+        if self._may_overrule:
+            slot, propensity, reason, rule, offered = self._choose(t, among, explained, unit, now)
+        else:
+            slot, propensity, reason = self.chooser.choose(t, self.random_key, among, explained)
         entry = Entry(key, slot, t, propensity, rule == "holdout", now)
         self.rounds = t
         ledger.add(entry)
         self.chooser.decided(slot)
-        self.limits.decided(slot, now)
+        if self.limits is not None:
+            self.limits.decided(slot, now)
         self.latest = now
         if self.events is not None:
             arms, without = self.arms.describe(offered)
@@ -339,7 +356,7 @@ class BanditState(Generic[Arm]):
 
         The policy chooses in every round, as when the log is replayed, even if its choice does not count.
         """
-        chooser, key, offered = self.chooser, self.random_key, self.limits.without_capped(among, now)
+        chooser, key, offered = self.chooser, self.random_key, self._below_caps(among, now)
         rule, slot, due = self._overruled(t, offered, unit, now)
         if rule == "" and offered.size < among.size:
             wanted, _, _ = chooser.copy().choose(t, key, among, False)
@@ -361,15 +378,22 @@ class BanditState(Generic[Arm]):
 
     def _overruled(self, t: int, offered: Ints, unit: str | None, now: float) -> _Overruled:
         """Return what overrules the policy in round t: the holdout, or the floor of an arm."""
-        due = self.limits.due(offered, now)
+        due = None if self.limits is None else self.limits.due(offered, now)
         if is_held_out(self.holdout, self.random_key, t, unit):
             return _Overruled("holdout", uniform_slot(self.random_key, t, offered), due)
         return _Overruled() if due is None else _Overruled("floor", due, due)
 
+    @property
+    def _may_overrule(self) -> bool:
+        return self.limits is not None or self.holdout > 0.0
+
+    def _below_caps(self, among: Ints, now: float) -> Ints:
+        return among if self.limits is None else self.limits.without_capped(among, now)
+
     def propensities(self, among: Ints, now: float) -> tuple[Ints, Floats]:
         """Return the slots that can be chosen next, and the probability of each. This changes the state of the policy."""
-        offered, t = self.limits.without_capped(among, now), self.rounds + 1
-        due = self.limits.due(offered, now)
+        offered, t = self._below_caps(among, now), self.rounds + 1
+        due = None if self.limits is None else self.limits.due(offered, now)
         own = self.chooser.probabilities(t, self.random_key, offered) if due is None else (offered == due).astype(np.float64)
         return offered, (1.0 - self.holdout) * own + self.holdout / offered.size
 
@@ -518,7 +542,8 @@ class BanditState(Generic[Arm]):
         for entry in entries:
             self.ledger.close(entry, None)
         self.chooser.forget(slot)
-        self.limits.forget(slot)
+        if self.limits is not None:
+            self.limits.forget(slot)
         self.learner.set_present(self.arms.slots)
         self._settle_rewarded()
 
@@ -526,7 +551,9 @@ class BanditState(Generic[Arm]):
 
     def change(self, event: Event) -> None:
         """Change the settings that an event names (`rotting.live.settings`), except for the policy: see `with_policy`."""
-        limits = self.limits
+        limits = self.limits or Limits()
+        if not {"paused", "caps", "floors"}.isdisjoint(event):
+            self.limits = limits
 
         def slot(arm: object) -> int:
             return self.arms.known(restore_arm(arm))

@@ -60,7 +60,7 @@ def save(state: BanditState, timed: bool = False) -> SavedState:
         "max_pending": state.max_pending,
         "holdout": state.holdout,
         "comparison": None if state.comparison is None else state.comparison.to_json(),
-        "limits": state.limits.to_json(),
+        "limits": None if state.limits is None else state.limits.to_json(),
         "orphans": state.orphans.to_json(),
         "rewards": [chooser.reward_sum, chooser.n_rewards],
         "reporting": state.missing_zeros.to_json(),
@@ -101,7 +101,7 @@ def restore(saved: object, compile: CompileMode = "auto") -> BanditState:
     settings = window, data["max_pending"], share
     state = BanditState(learner, data["pending"], arms, random_key, data["rounds"], ledger, orphans, *settings)
     state.comparison = Comparison.from_json(data["comparison"]) if share else None
-    state.limits = Limits.from_json(data["limits"])
+    state.limits = None if data["limits"] is None else Limits.from_json(data["limits"])
     state.latest = float(data.get("latest", 0.0))
     state.missing_zeros = MissingZeros(*data["reporting"])
     chooser = state.chooser

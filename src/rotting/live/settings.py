@@ -22,7 +22,7 @@ from rotting.live.arms import check_iterable
 from rotting.live.bandit_state import BanditState, RewardWindow, check_learner
 from rotting.live.events import Event
 from rotting.live.holdout import SHARE
-from rotting.live.limits import check_shares
+from rotting.live.limits import Limits, check_shares
 from rotting.policy import Policy
 
 _SETTINGS = ("policy", "reward_window", "missing", "holdout", "max_pending", "caps", "floors", "paused")
@@ -31,7 +31,7 @@ _MAX_REASON = 1_000  # characters
 
 def settings_of(state: BanditState) -> dict[str, Any]:
     """Return the settings of a bandit as they are in events, without its policy."""
-    names, limits = state.arms.names, state.limits
+    names, limits = state.arms.names, state.limits or Limits()
     return {
         "reward_window": None if state.window is None else state.window.seconds,
         "missing": 0.0 if state.window is None else state.window.missing,

@@ -322,6 +322,11 @@ def test_every_route_has_a_method() -> None:
         call_of(lambda bandit: bandit.add_arm("a")),
         call_of(lambda bandit: bandit.remove_arm("a")),
         call_of(lambda bandit: bandit.explain()),
+        call_of(lambda bandit: bandit.learn([("a", 1.0)])),
+        call_of(lambda bandit: bandit.change(alpha=1.0)),
+        call_of(lambda bandit: bandit.pause("a")),
+        call_of(lambda bandit: bandit.resume("a")),
+        call_of(lambda bandit: bandit.uplift()),
         call_of(lambda bandit: bandit.log()),
     ]
     requests = [each.request for each in made if each.request is not None]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError, RottingError
 from rotting.live.values import ArmExplanation, Decision
 from rotting.server.client.retries import Call
 from tests.helpers.calls import bandits, call_of, create
+from tests.helpers.services import running
 
 NAN = float("nan")
 FALLBACK = Decision("", "a", 0, 0.5, ArmExplanation(NAN, NAN, 0, NAN, 0, 0))
@@ -135,3 +137,26 @@ def test_what_is_said_about_a_fallback_is_not_sent() -> None:
     assert some.parameter("[1].id") == "rewards[3].id"
     with pytest.raises(InvalidValueError, match="^reward must be a finite number"):
         call_of(lambda bandit: bandit.reward(FALLBACK, NAN))
+
+
+def test_a_remote_bandit_is_changed_like_one_in_memory(tmp_path: Path) -> None:
+    with running(tmp_path / "ads.rot") as service, rotting.Client(f"http://127.0.0.1:{service.port}") as client:
+        client.create("ads", rotting.RAWUCB(alpha=1.4), arms=["a", "b", "c"], holdout=0.2)
+        bandit = client.bandit("ads")
+        assert bandit.learn(("abc"[k % 3], 0.5) for k in range(2_500)) == 2_500
+        assert bandit.learn([]) == 0
+        bandit.change(alpha=0.7, reward_window="30min", caps={"a": 0.5}, reason="less exploration")
+        bandit.pause("b", reason="broken")
+        shown = bandit.show()
+        assert (shown["params"]["alpha"], shown["reward_window"]) == (0.7, 1_800)
+        assert (shown["caps"], shown["paused"]) == ({"a": 0.5}, ["b"])
+        bandit.resume("b")
+        assert bandit.uplift().verdict == "too early to tell"
+        assert bandit.uplift(reward_range=(0.0, 5.0)).high == 5.0
+        bandit.change(policy=rotting.UCB1(), paused=["c"], reward_window=None)
+        assert bandit.show()["policy"] == "ucb1"
+        assert bandit.explain()["c"].rule == "paused"
+        with pytest.raises(rotting.errors.InvalidValueError, match="^alpha must be a positive"):
+            bandit.change(policy=rotting.RAWUCB(), alpha=-1.0)
+        with pytest.raises(rotting.errors.InvalidTypeError, match="^policy must be a policy"):
+            bandit.change(policy="ucb1")

@@ -89,6 +89,11 @@ def test_creating_a_bandit_is_idempotent(client: Client) -> None:
         "reward_window": None,
         "missing": None,
         "holdout": 0.0,
+        "caps": {},
+        "floors": {},
+        "paused": [],
+        "most_pending": 10_000,
+        "draws": False,
         "keep": None,
     }
     assert first.body["params"]["sigma"] == 0.5
@@ -541,9 +546,9 @@ def test_other_paths_methods_and_kinds_are_refused(shared_client: Client) -> Non
         problem(shared_client("GET", path), 404, "not-found", field="path")
     for path in ("/v1/bandits/%ff", "/v1/bandits/a%20b", f"/v1/bandits/{'a' * 101}"):
         problem(shared_client("GET", path), 422, "invalid-value", field="name in the path")
-    wrong = shared_client("PATCH", BANDIT)
-    problem(wrong, 405, "method-not-allowed", field="method", value="PATCH")
-    assert wrong.headers["allow"] == "DELETE, GET, HEAD, PUT"
+    wrong = shared_client("POST", BANDIT)
+    problem(wrong, 405, "method-not-allowed", field="method", value="POST")
+    assert wrong.headers["allow"] == "DELETE, GET, HEAD, PATCH, PUT"
     problem(shared_client("POST", f"{BANDIT}/rewards", b"[]", Content_Type="text/plain"), 415, "unsupported-media-type")
     assert shared_client("POST", f"{BANDIT}/rewards", b"[]", Content_Type="Application/JSON; charset=utf-8").status == 422
     problem(shared_client("GET", BANDIT, {"a": 1}), 400, "bad-request", field="body")
@@ -664,7 +669,6 @@ def test_health_and_metrics(songs: Client) -> None:
         'rotting_decisions_total{bandit="songs"} 2.0',
         'rotting_rewards_total{outcome="applied"} 1.0',
         'rotting_rewards_total{outcome="duplicate"} 1.0',
-        'rotting_pending{bandit="songs"} 1.0',
         'rotting_events_total{event="decided"} 2.0',
         'rotting_events_total{event="rewarded"} 1.0',
         "rotting_bandits 1.0",
@@ -730,3 +734,101 @@ def test_a_database_that_is_away_is_logged_once(
     assert all(looked.acquire(timeout=30) for _ in range(3))  # the third time it has got over the second
     message = "regular checks wait for the store: postgresql://db/songs cannot be reached"
     assert [each.getMessage() for each in caplog.records] == [message]
+
+
+# --- Settings ---------------------------------------------------------------------------------------------------------------
+
+
+def test_settings_are_changed_and_logged(songs: Client) -> None:
+    waiting = decide(songs)[0]
+    body = {"params": {"sigma": 0.25}, "reward_window": "1h", "caps": {"jazz": 0.4}, "holdout": 0.1, "reason": "contract"}
+    changed = songs("PATCH", BANDIT, body)
+    shown = {"params": {"sigma": 0.25}, "reward_window": 3600.0, "missing": 0.0, "caps": {"jazz": 0.4}, "holdout": 0.1}
+    assert {name: changed.body[name] for name in shown} == shown
+    events = songs("GET", f"{BANDIT}/log").body["events"]
+    assert events[-1]["payload"] == {
+        "event": "changed", "policy": {"policy": "ucb1", "params": {"sigma": 0.25}}, "reward_window": 3600.0, "missing": 0.0,
+        "holdout": 0.1, "caps": [["jazz", 0.4]], "reason": "contract",
+    }  # fmt: skip
+    assert songs("PATCH", BANDIT, body).status == 200  # nothing to change any more
+    assert len(songs("GET", f"{BANDIT}/log").body["events"]) == len(events)
+    assert outcomes(songs, (waiting["id"], 1.0)) == ["applied"]
+    assert songs("PATCH", BANDIT, {"policy": "uniform"}).body["draws"] is True
+    assert songs("PUT", BANDIT, SONGS).status == 200  # the arguments that it was made with
+    assert (
+        songs("PUT", BANDIT, {**SONGS, "policy": "uniform", "params": {}, "reward_window": "1h", "holdout": 0.1}).status == 200
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "change"),
+        ({"params": {"alhpa": 1.0}}, "setting"),
+        ({"params": {"sigma": -1.0}}, "sigma"),
+        ({"policy": "ucb2"}, "policy"),
+        ({"holdout": 1.0}, "holdout"),
+        ({"holdout": "5%"}, "holdout"),
+        ({"reward_window": "soon"}, "reward_window"),
+        ({"missing": 0.5}, "missing"),
+        ({"max_pending": 0}, "max_pending"),
+        ({"caps": {"jazz": 0.0}}, "caps"),
+        ({"caps": {"pop": 0.5}}, "arm"),
+        ({"floors": {"jazz": 0.7, "rock": 0.7}}, "floors"),
+        ({"paused": ["jazz", "rock", "folk"]}, "paused"),
+        ({"paused": "jazz"}, "paused"),
+        ({"holdout": 0.1, "reason": "x" * 1_001}, "reason"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_a_bad_change_is_refused_with_a_sentence(songs: Client, body: dict[str, Any], field: str) -> None:
+    found = songs("PATCH", BANDIT, body)
+    assert (found.status, found.body["type"]) == (422, "urn:rotting:problem:invalid-value")
+    assert field in found.body["detail"]
+    assert songs("GET", f"{BANDIT}/log").body["events"] == []
+
+
+def test_an_arm_is_paused_and_resumed(songs: Client) -> None:
+    assert songs("PUT", f"{BANDIT}/pauses/jazz", {"reason": "broken"}).body["paused"] == ["jazz"]
+    assert {each["arm"]: each["rule"] for each in songs("GET", f"{BANDIT}/explain").body["arms"]}["jazz"] == "paused"
+    assert {decide(songs)[0]["arm"] for _ in range(6)} == {"rock", "folk"}
+    assert songs("DELETE", f"{BANDIT}/pauses/jazz").body["paused"] == []
+    problem(songs("PUT", f"{BANDIT}/pauses/pop"), 422, "invalid-value", field="arm")
+    songs("POST", f"{BANDIT}/archive")
+    problem(songs("PUT", f"{BANDIT}/pauses/jazz"), 409, "archived", field="bandit")
+    problem(songs("PATCH", BANDIT, {"holdout": 0.1}), 409, "archived", field="bandit")
+    problem(songs("PATCH", "/v1/bandits/none", {"holdout": 0.1}), 404, "not-found", field="bandit")
+
+
+def test_past_rewards_are_learned_once(songs: Client) -> None:
+    body = {"rewards": [{"arm": "jazz", "reward": 1.0}, {"arm": "rock", "reward": 0.0}], "idempotency_key": "once"}
+    for _ in range(2):
+        assert songs("POST", f"{BANDIT}/learning", body).body == {"learned": 2}
+    assert songs("GET", BANDIT).body["rounds"] == 2
+    unknown = {"rewards": [{"arm": "pop", "reward": 1.0}]}
+    assert songs("POST", f"{BANDIT}/learning", unknown).status == 422
+    assert songs("POST", f"{BANDIT}/learning", {**unknown, "unknown": "skip"}).body == {"learned": 0}
+    problem(songs("POST", f"{BANDIT}/learning", {**unknown, "idempotency_key": "once"}), 409, "key-reused")
+
+
+def test_uplift_is_shown(songs: Client) -> None:
+    problem(songs("GET", f"{BANDIT}/uplift"), 422, "invalid-value", field="holdout")
+    songs("PATCH", BANDIT, {"holdout": 0.5})
+    found = songs("GET", f"{BANDIT}/uplift").body
+    assert found == {
+        "difference": None, "low": -1.0, "high": 1.0, "policy": None, "uniform": None, "rewards": [0, 0],
+        "verdict": "too early to tell",
+    }  # fmt: skip
+    for _ in range(40):
+        outcomes(songs, (decide(songs)[0]["id"], 0.5))
+    found = songs("GET", f"{BANDIT}/uplift?low=0&high=2").body
+    assert (found["policy"], found["uniform"], sum(found["rewards"])) == (0.5, 0.5, 40)
+    problem(songs("GET", f"{BANDIT}/uplift?low=3&high=2"), 422, "invalid-value", field="reward_range")
+
+
+def test_a_reply_says_when_max_pending_is_reached(songs: Client) -> None:
+    songs("PATCH", BANDIT, {"max_pending": 2})
+    found = [songs("POST", f"{BANDIT}/decisions").headers.get("rotting-pending") for _ in range(3)]
+    assert found == [None, "full", "full"]
+    songs("PATCH", BANDIT, {"max_pending": None})
+    assert "rotting-pending" not in songs("POST", f"{BANDIT}/decisions").headers

@@ -144,15 +144,15 @@ def test_a_decision_does_not_contradict_the_arms_shown_beside_it(open_page: Open
         (made,) = client("POST", f"{BANDIT}/decisions", {"arms": [arm]}).body["decisions"]
         client("POST", f"{BANDIT}/rewards", [{"id": made["id"], "reward": value}])
     page = wait_until_drawn(open_page("/#/songs"))
-    assert "wait for a reward" not in page.locator(".why").inner_text() + hint(page)
+    assert "ending decisions" not in page.locator(".why").inner_text() + hint(page)
     made = [client("POST", f"{BANDIT}/decisions").body["decisions"][0] for _ in range(3)]
     rows = {row["arm"]: row for row in client("GET", f"{BANDIT}/arms").body["arms"]}
     assert made[-1]["reason"]["index"] < min(row["index"] for row in rows.values())  # which nothing explained
     page.locator(".why", has_text="In decision 5,").wait_for()
     text = page.locator(".why").inner_text()
     assert f"{made[-1]['arm']} was chosen because it had the highest estimate at that moment" in text
-    assert "Decisions that wait for a reward were counted: they make an arm less uncertain." in text
-    assert "Decisions that wait for a reward are not counted in these estimates." in hint(page)
+    assert "Pending decisions were counted: they make an arm less uncertain." in text
+    assert "Pending decisions are not counted in these estimates." in hint(page)
     assert "could pay" not in page.locator("main").inner_text()
 
 
@@ -175,8 +175,8 @@ def test_an_arm_that_waits_for_its_first_reward_was_tried(open_page: Open, clien
     assert (last["arm"], last["reason"]["pulls"], last["reason"]["pending"]) == ("b", 0, 1)
     page = wait_until_drawn(open_page("/#/songs"))
     assert page.locator(".why").inner_text() == (
-        "In decision 6, b was chosen while 1 earlier decision for it waits for a reward: "
-        "until one comes, it counts as an average arm."
+        "In decision 6, b was chosen while 1 earlier decision for it is pending: "
+        "until one settles, it counts as an average arm."
     )
 
 
@@ -240,13 +240,14 @@ def test_names_are_shown_as_text_not_html(open_page: Open, played: Client) -> No
     assert page.evaluate("window.escaped") is None
 
 
-def test_an_arm_that_wears_out_is_marked(open_page: Open, client: Client) -> None:
+def test_an_arm_that_wears_out_is_marked(open_page: Open, service: Running, client: Client) -> None:
     client("PUT", BANDIT, {**SONGS, "params": {"sigma": 0.05}, "arms": ["Golden Hour", "Harbour"]})
-    play(client, 200)
+    play(client, 900)
+    service.service.observer.look(at_once=True)
     page = wait_until_drawn(open_page("/#/songs"))
     assert page.locator("tbody tr").filter(has_text="Golden Hour").locator(".badge.worn").inner_text() == "wearing out"
     assert page.locator("tbody tr").filter(has_text="Harbour").locator(".badge.worn").count() == 0
-    assert "more than both uncertainties together" in page.locator("section", has=page.locator("#arms")).inner_text()
+    assert "rotting.diagnose finds that it pays less" in page.locator("section", has=page.locator("#arms")).inner_text()
 
 
 def test_new_decisions_appear_on_the_page(open_page: Open, played: Client) -> None:

@@ -1,8 +1,10 @@
 """What is counted."""
 
+import json
 import re
+from pathlib import Path
 
-from tests.helpers.services import SONGS, Client
+from tests.helpers.services import SONGS, Client, Running
 
 
 def test_only_a_hundred_bandits_have_series_of_their_own(client: Client) -> None:
@@ -21,3 +23,42 @@ def test_paths_are_counted_without_their_names(client: Client) -> None:
         client("GET", f"/v1/bandits/{name}")
     text = client("GET", "/metrics").body.decode()
     assert 'rotting_responses_total{path="/v1/bandits/{name}",status="404"} 2.0' in text
+
+
+def test_series_of_the_log_are_what_the_history_says(service: Running, client: Client) -> None:
+    client("PUT", "/v1/bandits/ads", {**SONGS, "reward_window": "1h", "keep": "90d", "max_pending": 100})
+    for k in range(60):
+        made = client("POST", "/v1/bandits/ads/decisions").body["decisions"][0]
+        if k < 40:
+            client("POST", "/v1/bandits/ads/rewards", [{"id": made["id"], "reward": float(k % 3 == 0)}])
+    service.service.observer.look(at_once=True)
+    text, found = client("GET", "/metrics").body.decode(), client("GET", "/v1/bandits/ads/history").body
+    series = dict(re.findall(r'rotting_log_(\w+){bandit="ads"} (.+)', text))
+    assert float(series["mean"]) == found["totals"]["mean"] == 14 / 40
+    expected = {"decisions": 60, "settled": 40, "lost": 0, "pending": 20, "pending_limit": 100, "worn_arms": 0, "events": 100}
+    assert {name: float(series[name]) for name in expected} == expected
+    assert float(series["keep_seconds"]) == 90 * 86_400
+    assert 0 <= float(series["oldest_pending_seconds"]) < 60
+    arms = client("GET", "/v1/bandits/ads/arms").body["arms"]
+    for row in arms:
+        own = dict(re.findall(rf'rotting_arm_(\w+){{arm="{row["arm"]}",bandit="ads"}} (.+)', text))
+        assert (float(own["decisions"]), float(own["share"]), float(own["worn"])) == (row["plays"], row["share"], 0.0)
+        if row["rewards"]:
+            assert float(own["mean_low"]) <= float(own["mean"]) == row["overall"] < float(own["mean_high"])
+
+
+def test_the_rules_and_the_board_name_series_that_exist(service: Running, client: Client) -> None:
+    client("PUT", "/v1/bandits/ads", {**SONGS, "keep": "90d"})
+    for _ in range(6):
+        made = client("POST", "/v1/bandits/ads/decisions").body["decisions"][0]
+        client("POST", "/v1/bandits/ads/rewards", [{"id": made["id"], "reward": 1.0}])
+    service.service.observer.look(at_once=True)
+    text = client("GET", "/metrics").body.decode()
+    known = set(re.findall(r"^(rotting_\w+)", text, re.MULTILINE))
+    deploy = Path(__file__).parents[3] / "deploy"
+    for file in ("prometheus-rules.yml", "grafana.json"):
+        named = set(re.findall(r"rotting_\w+", (deploy / file).read_text()))
+        assert named - known == set()
+        assert len(named) > 5
+    board = json.loads((deploy / "grafana.json").read_text())
+    assert all(panel["targets"] for panel in board["panels"])

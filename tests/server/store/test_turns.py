@@ -509,8 +509,8 @@ def test_a_snapshot_is_not_made_in_the_middle_of_a_read(place: str, monkeypatch:
     apply = BanditState.apply
     readers = ThreadPoolExecutor(1, "a reader")
 
-    def slow(state: BanditState, event: Any) -> Any:
-        found = apply(state, event)
+    def slow(state: BanditState, event: Any, **options: Any) -> Any:
+        found = apply(state, event, **options)
         if threading.current_thread().name.startswith("a reader"):
             halfway.set()  # the state has the event, but its number has not been counted
             go_on.wait(10)

@@ -11,6 +11,7 @@ import pytest
 
 import rotting
 from rotting.errors import StoreFormatError
+from rotting.live.bandit_state import REVISION
 from rotting.server.store.database import FORMAT, Database, open_database
 from rotting.server.store.rows import decision_rows
 from rotting.server.store.turns import load
@@ -38,7 +39,7 @@ def test_versions_that_decide_differently_share_a_bandit(place: str, tmp_path: P
     new = version(
         tmp_path / "new",
         SNAPSHOTS,
-        ("live/bandit_state.py", "REVISION = 3", "REVISION = 4"),
+        ("live/bandit_state.py", f"REVISION = {REVISION}", f"REVISION = {REVISION + 1}"),
         ("policies/ucb1.py", "return Reason(mean + c, mean, n, c)", "return Reason(mean - c, mean, n, c)"),
     )
     rotting.open(place, rotting.UCB1(), arms=["a", "b", "c"], name="songs").close()

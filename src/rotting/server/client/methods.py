@@ -32,7 +32,8 @@ from rotting.common.json_data import find_nonfinite
 from rotting.common.rules import positive_int
 from rotting.common.short_numbers import plural
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.live.arms import check_iterable
+from rotting.live.arms import UnknownArms, check_iterable
+from rotting.live.holdout import Uplift
 from rotting.live.values import (
     ArmExplanation,
     Decision,
@@ -46,6 +47,9 @@ from rotting.live.values import (
 from rotting.policy import Policy
 from rotting.server.client.retries import Call, ClientRequest, field
 from rotting.server.keys import new_key
+
+_SETTINGS = ("reward_window", "missing", "holdout", "max_pending", "caps", "floors", "paused")
+_MAX_LEARNED = 1_000  # rewards in one request
 
 Owner = TypeVar("Owner")
 P = ParamSpec("P")
@@ -219,12 +223,13 @@ def _number_or_nan(value: object) -> float:
     return value
 
 
-_reason_fields = itemgetter("index", "mean", "window", "width", "pulls", "pending", "rule")
+_reason_fields = itemgetter("index", "mean", "window", "width", "pulls", "pending")
 _decision_fields = itemgetter("id", "arm", "round", "propensity", "reason")
 
 
 def _parse_reason(data: Any) -> ArmExplanation:
-    index, mean, window, width, pulls, pending, rule = _reason_fields(data)
+    index, mean, window, width, pulls, pending = _reason_fields(data)
+    rule = data.get("rule", "")  # a service of an earlier version says nothing of it
     if not (isinstance(window, int) and isinstance(pulls, int) and isinstance(pending, int) and isinstance(rule, str)):
         raise TypeError(data)
     return ArmExplanation(_number_or_nan(index), _number_or_nan(mean), window, _number_or_nan(width), pulls, pending, rule)
@@ -289,6 +294,12 @@ def _parse_explanation(data: object) -> Explanation:
     return Explanation(arms)
 
 
+def _parse_uplift(data: object) -> Uplift:
+    difference, low, high, policy, uniform = (_number_or_nan(field(data, name, object)) for name in Uplift._fields[:-1])
+    first, second = field(data, "rewards", list)
+    return Uplift(difference, low, high, policy, uniform, (int(first), int(second)))
+
+
 # --- Fallbacks --------------------------------------------------------------------------------------------------------------
 
 
@@ -332,6 +343,7 @@ class ServiceMethods:
         max_pending: int | None = None,
         reward_window: Duration | None = None,
         missing: float | None = 0.0,
+        holdout: float | None = None,
         keep: Duration | None = None,
     ) -> Call[None]:
         """Create a bandit with the arguments of `rotting.Bandit`.
@@ -349,6 +361,7 @@ class ServiceMethods:
             max_pending: as for `Bandit`.
             reward_window: as for `Bandit`.
             missing: as for `Bandit`, with a `reward_window`.
+            holdout: as for `Bandit`.
             keep: as for `rotting.open`.
         """
         if policy is not None and not isinstance(policy, Policy):
@@ -360,6 +373,7 @@ class ServiceMethods:
             "seed": seed,
             "pending": pending,
             "max_pending": max_pending,
+            "holdout": holdout,
             "keep": None if keep is None else seconds_in("keep", keep),
         }
         body = {key: value for key, value in arguments.items() if value is not None}
@@ -532,6 +546,62 @@ class BanditMethods:
 
         portion = {} if limit is None else {"limit": min(_MAX_EXPIRED, limit - expired_before)}
         return self._post("expirations", parse, {**body, **portion}, _id_parameter)
+
+    @method
+    def learn(
+        self, rewards: Iterable[tuple[str, float] | tuple[str, float, float]], unknown: UnknownArms = "refuse"
+    ) -> Call[int]:
+        """Learn past rewards, like `Bandit.learn`: pairs of an arm and a reward, or triples with a propensity.
+
+        A thousand are sent in each request. If one of these is refused, none of its thousand is learned.
+        """
+        check_iterable(rewards, "rewards")
+        rows = [dict(zip(("arm", "reward", "propensity"), each, strict=False)) for each in rewards]
+        return self._learn(rows, unknown, 0)
+
+    def _learn(self, rows: list[dict[str, Any]], unknown: str, learned_before: int) -> Call[int]:
+        def parse(data: object) -> int | Call[int]:
+            learned = learned_before + field(data, "learned", int)
+            return self._learn(rows[_MAX_LEARNED:], unknown, learned) if len(rows) > _MAX_LEARNED else learned
+
+        if not rows:
+            return Call(None, lambda data: learned_before)
+        body = {"rewards": rows[:_MAX_LEARNED], "unknown": unknown, "idempotency_key": new_key()}
+        return self._post("learning", parse, body)
+
+    @method
+    def change(self, /, *, reason: str = "", **settings: Any) -> Call[None]:
+        """Change settings from now on, like `Bandit.change`."""
+        policy, body = settings.pop("policy", None), {"reason": reason}  # type: Any, dict[str, object]
+        if policy is not None and not isinstance(policy, Policy):
+            raise InvalidTypeError("policy", "be a policy such as rotting.UCB1()", policy)
+        given = {name: settings.pop(name) for name in _SETTINGS if name in settings}
+        if given.get("reward_window") is not None:
+            given["reward_window"] = seconds_in("reward_window", given["reward_window"])
+        if "paused" in given:
+            given["paused"] = _to_list("paused", given["paused"])
+        if policy is not None:
+            body |= policy.to_json()
+        if settings:
+            body["params"] = {**(policy.to_json()["params"] if policy is not None else {}), **settings}
+        call = _call("PATCH", self._root, _parse_nothing, {**body, **given})
+        return replace(call, parameter=lambda field: field.removeprefix("params."))
+
+    @method
+    def pause(self, arm: str, *, reason: str = "") -> Call[None]:
+        """Do not choose `arm` until `resume`, like `Bandit.pause`."""
+        return _call("PUT", f"{self._root}/pauses/{_segment('arm', arm)}", _parse_nothing, {"reason": reason})
+
+    @method
+    def resume(self, arm: str) -> Call[None]:
+        """Choose a paused arm again."""
+        return _call("DELETE", f"{self._root}/pauses/{_segment('arm', arm)}", _parse_nothing)
+
+    @method
+    def uplift(self, *, reward_range: tuple[float, float] | None = None) -> Call[Uplift]:
+        """Return what the policy earns above uniform choices per decision, like `Bandit.uplift`, at a confidence of 95 %."""
+        query = {} if reward_range is None else {"low": str(reward_range[0]), "high": str(reward_range[1])}
+        return _call("GET", f"{self._root}/uplift", _parse_uplift, **query)
 
     @method
     def add_arm(self, arm: str, resume: bool = False, prior: tuple[float, int] | Literal["pooled"] | None = None) -> Call[None]:

@@ -4,8 +4,9 @@ import asyncio
 import functools
 import json
 import math
+import sys
 import time
-from collections.abc import AsyncIterator, Hashable, Iterable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from starlette.responses import Response, StreamingResponse
 
 from rotting import registry
 from rotting.errors import InvalidArgumentError, InvalidValueError
+from rotting.live.arms import arm_to_json
+from rotting.live.settings import settings_of
 from rotting.live.values import Decision, Outcome, seconds_in
 from rotting.policy import Policy, range_error
 from rotting.server.http import dashboard_files, history
@@ -25,6 +28,7 @@ from rotting.server.http.problem_documents import ProblemError, broken_rule
 from rotting.server.http.routes import ROUTES, Route, document, route
 from rotting.server.http.service import check_active
 from rotting.server.keys import KEY_LIFETIME, key_time
+from rotting.server.store.changes import change_settings
 from rotting.server.store.database import all_records
 from rotting.server.store.durable import create, differences
 from rotting.server.store.events import MICROSECOND, BanditRecord, decode, digest_of
@@ -32,6 +36,7 @@ from rotting.server.store.turns import Folded
 
 if TYPE_CHECKING:
     from rotting.server.http.application import Asked
+    from rotting.server.http.service import Service
 
 MAX_WATCHERS = 100
 _MAX_BODY_WITH_ARMS = 4 << 20  # bytes: room for 100,000 arms
@@ -66,14 +71,12 @@ async def decide(asked: "Asked") -> Response:
             return _encode_decisions(folded.bandit.preview(wanted.arms, wanted.count, without=wanted.without))
 
         return _json(await asked.service.read(asked.name, preview))
-    key, request = wanted.idempotency_key, _request_digest(wanted)
+    # The same key must come with the same request.
+    request = digest_of(m.encode([wanted.count, wanted.arms, wanted.without, wanted.unit]))
+    is_full = False
 
     def work(folded: Folded) -> bytes:
-        check_active(folded)
-        if key is not None and key in folded.keys:
-            return _first_answer(folded, key, request)
-        if key is not None and key_time(key) < folded.time * MICROSECOND - KEY_LIFETIME:
-            raise broken_rule("key-expired", "idempotency_key", "be less than a day old", key, got=json.dumps(key))
+        nonlocal is_full
         _check_arms(folded, wanted)
         bandit, arms, without, unit = folded.bandit, wanted.arms, wanted.without, wanted.unit
         if wanted.count == 1:
@@ -81,12 +84,28 @@ async def decide(asked: "Asked") -> Response:
         else:
             decisions = bandit.decide(arms, count=wanted.count, without=without, unit=unit)
         folded.latest = decisions[-1]
-        answer = _encode_decisions(decisions)
+        is_full = bandit.pending >= bandit.state.most_pending
+        return _encode_decisions(decisions)
+
+    answer = await _change_once(asked, work, wanted.idempotency_key, request)
+    return _json(answer, headers={"rotting-pending": "full"} if is_full else None)
+
+
+async def _change_once(asked: "Asked", work: Callable[[Folded], bytes], key: str | None, request: bytes) -> bytes:
+    """Make a change, or return the answer to the first request with this key."""
+
+    def once(folded: Folded) -> bytes:
+        check_active(folded)
+        if key is not None and key in folded.keys:
+            return _first_answer(folded, key, request)
+        if key is not None and key_time(key) < folded.time * MICROSECOND - KEY_LIFETIME:
+            raise broken_rule("key-expired", "idempotency_key", "be less than a day old", key, got=json.dumps(key))
+        answer = work(folded)
         if key is not None:
             folded.store_key(key, request, answer)
         return answer
 
-    return _json(await asked.service.change(asked.name, work, asked.holder, keys=() if key is None else (key,)))
+    return await asked.service.change(asked.name, once, asked.holder, keys=() if key is None else (key,))
 
 
 def _first_answer(folded: Folded, key: str, request: bytes) -> bytes:
@@ -97,11 +116,6 @@ def _first_answer(folded: Folded, key: str, request: bytes) -> bytes:
     if stored.request != request:
         raise broken_rule("key-reused", "idempotency_key", "be new for another request", key, got=shown)
     return stored.answer
-
-
-def _request_digest(wanted: m.DecisionRequest) -> bytes:
-    """Return a digest of a request: the same key must come with the same request."""
-    return digest_of(m.encode([wanted.count, wanted.arms, wanted.without, wanted.unit]))
 
 
 def _encode_decisions(decisions: Iterable[Decision]) -> bytes:
@@ -199,6 +213,22 @@ async def expire(asked: "Asked") -> Response:
     return _json(await asked.service.change(asked.name, work, asked.holder))
 
 
+@route(
+    "POST", f"{_BANDIT}/learning", "admin", body=m.LearnRequest, response=m.LearnResponse,
+    problems=(*_TO_BANDIT, "key-reused", "key-cancelled", "key-expired"),
+)  # fmt: skip
+async def learn(asked: "Asked") -> Response:
+    """Learn past rewards; if one of them is refused, none is learned."""
+    wanted: m.LearnRequest = asked.body
+    rows = [(each.arm, each.reward, each.propensity) for each in wanted.rewards]
+
+    def work(folded: Folded) -> bytes:
+        data = rows if folded.bandit.state.learner.uses_propensity else [row[:2] for row in rows]
+        return m.encode(m.LearnResponse(folded.bandit.learn(data, unknown=wanted.unknown)))
+
+    return _json(await _change_once(asked, work, wanted.idempotency_key, digest_of(m.encode([rows, wanted.unknown]))))
+
+
 def _results(ids: list[str], outcomes: list[Outcome]) -> Response:
     return _json(m.ResultsResponse([m.DecisionOutcome(*each) for each in zip(ids, outcomes, strict=True)]))
 
@@ -218,12 +248,30 @@ async def list_bandits(asked: "Asked") -> Response:
                 continue
             if len(found) == limit:
                 return m.BanditsResponse(found, found[-1].name)
-            policy = decode(record.description)["policy"]
-            loaded = service.turns.is_loaded(record.name)
-            found.append(m.BanditRow(record.name, policy["policy"], policy["params"], record.archived, loaded))
+            found.append(_row(service, record))
         return m.BanditsResponse(found, None)
 
     return _json(await run_in_threadpool(rows))
+
+
+def _row(service: "Service", record: BanditRecord) -> m.BanditRow:
+    """Return a bandit in the list, with what the observer has counted so far."""
+    policy, counted, verdicts = (
+        service.turns.policy(record.name),
+        service.histories.known(record),
+        service.observer.verdicts(record),
+    )
+    shown = decode(record.description)["policy"] if policy is None else policy.to_json()
+    return m.BanditRow(
+        record.name,
+        shown["policy"],
+        shown["params"],
+        record.archived,
+        loaded=policy is not None,
+        last_hour=None if counted is None else counted.last_hour(time.time()),
+        mean=None if counted is None else counted.newest(),
+        worn=None if verdicts is None else len(verdicts.worn),
+    )
 
 
 @route(
@@ -289,6 +337,50 @@ def _policy(name: str, params: dict[str, float | str]) -> Policy:
 async def show_bandit(asked: "Asked") -> Response:
     """Show a bandit."""
     return await asked.service.read(asked.name, _show)
+
+
+@route("PATCH", _BANDIT, "admin", body=m.Change, response=m.BanditResponse, problems=_TO_BANDIT, max_body=_MAX_BODY_WITH_ARMS)
+async def change(asked: "Asked") -> Response:
+    """Change settings of a bandit; repeating the request changes nothing."""
+    given = {name: value for name, value in msgspec.structs.asdict(asked.body).items() if value is not msgspec.UNSET}
+    reason, params = given.pop("reason"), given.pop("params", {})
+    settings = {**given, "policy": _policy(given["policy"], params)} if "policy" in given else {**given, **params}
+    await _change_settings(asked, reason, settings)
+    return await asked.service.read(asked.name, _show)
+
+
+async def _change_settings(asked: "Asked", reason: str, settings: dict[str, Any]) -> None:
+    service = asked.service
+    await service.find(asked.name)
+    arguments = asked.name, reason, settings, check_active, asked.holder.name, service.options.deadline
+    await run_in_threadpool(change_settings, service.turns, *arguments)
+
+
+@route(
+    "PUT", f"{_BANDIT}/pauses/{{arm}}", "admin", body=m.PauseRequest, needs_body=False, response=m.BanditResponse,
+    problems=_TO_BANDIT,
+)  # fmt: skip
+async def pause(asked: "Asked") -> Response:
+    """Do not choose an arm until it is resumed."""
+
+    def work(folded: Folded) -> Response:
+        check_active(folded)
+        folded.bandit.pause(asked.arm, reason=asked.body.reason)
+        return _show(folded)
+
+    return await asked.service.change(asked.name, work, asked.holder)
+
+
+@route("DELETE", f"{_BANDIT}/pauses/{{arm}}", "admin", response=m.BanditResponse, problems=_TO_BANDIT)
+async def resume(asked: "Asked") -> Response:
+    """Choose a paused arm again."""
+
+    def work(folded: Folded) -> Response:
+        check_active(folded)
+        folded.bandit.resume(asked.arm)
+        return _show(folded)
+
+    return await asked.service.change(asked.name, work, asked.holder)
 
 
 @route("POST", f"{_BANDIT}/archive", "admin", response=m.ArchiveResponse, problems=("not-found",))
@@ -379,7 +471,7 @@ def _check_revision(folded: Folded, wanted: str | None) -> None:
 
 def _show(folded: Folded, status: int = 200) -> Response:
     bandit, record, state = folded.bandit, folded.record, folded.bandit.state
-    described, policy = decode(record.description), bandit.policy.to_json()
+    described, policy, settings = decode(record.description), bandit.policy.to_json(), settings_of(state)
     body = m.BanditResponse(
         name=record.name,
         policy=policy["policy"],
@@ -395,9 +487,18 @@ def _show(folded: Folded, status: int = 200) -> Response:
         reward_window=None if state.window is None else state.window.seconds,
         missing=None if state.window is None else state.window.missing,
         holdout=state.holdout,
+        caps={_text(arm): share for arm, share in settings["caps"]},
+        floors={_text(arm): share for arm, share in settings["floors"]},
+        paused=settings["paused"],
+        most_pending=None if state.most_pending == sys.maxsize else state.most_pending,
+        draws=bandit.policy.randomised,
         keep=record.keep,
     )
     return _json(body, status, {"etag": _revision(folded)})
+
+
+def _text(arm: Hashable) -> str:
+    return arm if isinstance(arm, str) else json.dumps(arm_to_json(arm))
 
 
 def _show_arms(folded: Folded, status: int = 200) -> Response:
@@ -419,13 +520,25 @@ async def explain(asked: "Asked") -> Response:
     return _json(await asked.service.read(asked.name, explained))
 
 
+@route("GET", f"{_BANDIT}/uplift", "read", query=m.UpliftQuery, response=m.UpliftResponse, problems=("not-found",))
+async def show_uplift(asked: "Asked") -> Response:
+    """Return what the policy earns above uniform choices."""
+    ends = asked.query.low, asked.query.high
+    given = None if ends == (None, None) else ends
+    found = await asked.service.read(asked.name, lambda folded: folded.bandit.uplift(reward_range=given))
+    difference, policy, uniform = (
+        None if math.isnan(each) else each for each in (found.difference, found.policy, found.uniform)
+    )
+    return _json(m.UpliftResponse(difference, found.low, found.high, policy, uniform, found.rewards, found.verdict))
+
+
 @route("GET", f"{_BANDIT}/history", "read", query=m.HistoryQuery, response=m.HistoryResponse, problems=("not-found",))
 async def show_history(asked: "Asked") -> Response:
     """Return choices and rewards over time, in buckets."""
     service, top = asked.service, asked.query.top
-    record = await service.find(asked.name)
-    declared = registry.from_json(decode(record.description)["policy"]).reward_range
-    last = service.turns.latest(asked.name)
+    record, declared, last = await service.read(
+        asked.name, lambda folded: (folded.record, folded.bandit.policy.reward_range, folded.latest)
+    )
 
     def encoded() -> bytes:
         with service.histories.read_on(record) as (counted, behind):
@@ -444,7 +557,9 @@ async def list_arms(asked: "Asked") -> Response:
 
     def listed() -> bytes:
         with service.histories.read_on(record) as (counted, _):
-            return m.encode(history.arm_list_response(counted, reasons, retired, asked.query))
+            verdicts = service.observer.verdicts(record)
+            worn = frozenset[Hashable]() if verdicts is None else verdicts.worn
+            return m.encode(history.arm_list_response(counted, reasons, retired, asked.query, worn))
 
     return _json(await run_in_threadpool(listed))
 

@@ -8,56 +8,32 @@ does not grow with the number of arms and decisions.
 import math
 import threading
 import time
-from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from rotting.errors import StoreDamagedError
 from rotting.live.arms import restore_arm
 from rotting.live.events import one_by_one
-from rotting.live.values import ArmExplanation, Decision, Key
+from rotting.live.values import ArmExplanation, Decision
 from rotting.server.http import messages as m
 from rotting.server.store.database import Database
-from rotting.server.store.events import BanditRecord
-from rotting.server.store.settling import Pending
+from rotting.server.store.events import MICROSECOND, BanditRecord
+from rotting.server.store.settling import CountedEvent, Pending, counted_event
 
 MAX_BUCKETS = 200
-_MAX_CELLS = 300_000  # arms in buckets, over all buckets
+_MAX_CELLS = 100_000  # arms in buckets, over all buckets
 _RECENT = 10  # buckets that count as "now"
-_CACHED = 16  # bandits whose buckets stay in memory
+_CACHED = 100  # bandits whose buckets stay in memory
 _READ_SECONDS = 0.2  # one request reads the log for this long; the client asks again for the rest
 _CHUNK = 500  # events that are read at once
 
+_Z = 1.96  # for 95 %
 _STEPS = 40  # of the sparkline of each arm
 _NOTHING_KNOWN = ArmExplanation(math.nan, math.nan, 0, math.nan, 0)
 _NULL = msgspec.Raw(b"null")
-
-
-class CountedEvent(msgspec.Struct, gc=False):
-    """The fields of an event that are counted."""
-
-    event: str = ""
-    id: Key = ""
-    round: int = 0
-    arm: Any = None
-    reward: float | None = None
-    propensity: float | None = 1.0  # as in `events`, which leaves it out then
-    arms: msgspec.Raw = _NULL  # not decoded: it only matters whether these two are null
-    without: msgspec.Raw = _NULL
-    missing: float | None = None
-    reward_window: float | UnsetType | None = UNSET
-
-    @property
-    def restricted(self) -> bool:
-        """Whether only some of the arms could be chosen."""
-        return self.arms != _NULL or self.without != _NULL
-
-
-_decode = msgspec.json.Decoder(CountedEvent).decode
 
 
 class Bucket:
@@ -99,7 +75,7 @@ class Bucket:
 class ArmTotals:
     """Counts of one arm over all rounds."""
 
-    __slots__ = ("lost", "name", "number", "plays", "rewards", "total")
+    __slots__ = ("_center", "_squares", "lost", "name", "number", "plays", "rewards", "total")
 
     def __init__(self, name: Hashable, number: int = -1) -> None:
         self.name, self.number = name, number  # -1 if the arm was never chosen
@@ -107,6 +83,27 @@ class ArmTotals:
         self.rewards = 0
         self.lost = 0
         self.total = 0.0
+        self._center, self._squares = 0.0, 0.0  # the mean, and the sum of squared differences from it
+
+    def add_reward(self, reward: float) -> None:
+        """Count a reward."""
+        self.rewards += 1
+        self.total += reward
+        before = reward - self._center
+        self._center += before / self.rewards
+        self._squares += before * (reward - self._center)
+
+    def interval(self, binary: bool) -> tuple[float, float] | None:
+        """Return a 95 % interval of the mean, that of Wilson for rewards of 0 or 1; None for fewer than two rewards."""
+        n, mean = self.rewards, self.mean
+        if n < 2 or mean is None:
+            return None
+        if binary:
+            shrink, centre = 1.0 + _Z**2 / n, mean + _Z**2 / (2.0 * n)
+            half = _Z * math.sqrt(mean * (1.0 - mean) / n + (_Z / (2.0 * n)) ** 2)
+            return (centre - half) / shrink, (centre + half) / shrink
+        half = _Z * math.sqrt(self._squares / (n - 1) / n)
+        return mean - half, mean + half
 
     @property
     def mean(self) -> float | None:
@@ -141,6 +138,12 @@ class RewardBuckets:
         self._numbers: dict[Hashable, int] = {}  # positions of arms in `arms`
         self._pending = pending  # with the arm and the round of each decision
         self._cells = 0
+        self._minutes: deque[list[int]] = deque(maxlen=60)  # with the decisions of each, as far as there were any
+
+    @property
+    def oldest(self) -> float | None:
+        """When the oldest pending decision was made."""
+        return self._pending.oldest
 
     @property
     def pending(self) -> int:
@@ -152,21 +155,14 @@ class RewardBuckets:
         number = self._numbers.get(arm)
         return ArmTotals(arm) if number is None else self.arms[number]
 
-    def add(self, content: bytes) -> None:
-        """Count an event, as it is in the log. Other kinds of events change nothing."""
-        event = _decode(content)
+    def add(self, content: bytes, time: float = 0.0) -> None:
+        """Count an event, as it is in the log, and its time."""
+        event = counted_event(content)
         kind = event.event
         if kind == "decided":
             self.last = event
-            self._pending.decided(event.id, event.round, (self._add_decision(event.arm, event.round), event.round))
-        elif kind == "rewarded" and event.reward is not None:
-            self._end(self._pending.rewarded(event.id, event.reward))
-        elif kind in {"expired", "cancelled"}:
-            self._end(self._pending.ended(event.id, event.reward))
-        elif kind == "settled":
-            self._end(self._pending.settled(event.round, event.missing))
-        elif kind == "changed" and event.reward_window is not UNSET:
-            self._end(self._pending.changed(event.reward_window is not None))
+            self._pending.decided(event.id, event.round, (self._add_decision(event.arm, event.round), event.round), time)
+            self._count_minute(time)
         elif kind == "learned" and event.reward is not None:
             self._learn(event.arm, event.reward)
         elif kind == "learned_many":
@@ -175,6 +171,18 @@ class RewardBuckets:
         elif kind in {"added", "forgotten"}:  # an added arm is new, even if an arm of this name was removed before
             number = self._numbers.pop(restore_arm(event.arm), None)
             self._end(self._pending.forgotten(lambda place: place[0] == number))
+        else:
+            self._end(self._pending.take(event))
+
+    def _count_minute(self, time: float) -> None:
+        minute = int(time // 60)
+        if not self._minutes or self._minutes[-1][0] < minute:
+            self._minutes.append([minute, 0])
+        self._minutes[-1][1] += 1
+
+    def last_hour(self, now: float) -> int:
+        """Return how many decisions the last 60 minutes have."""
+        return sum(number for minute, number in self._minutes if minute > now // 60 - 60)
 
     def _end(self, ended: Iterator[tuple[tuple[int, int], float | None]]) -> None:
         """Count decisions that end, and what counts for them."""
@@ -218,9 +226,7 @@ class RewardBuckets:
 
     def _add_reward(self, arm: int, round: int, reward: float) -> None:
         self._bucket(round).add_reward(arm, reward)
-        totals = self.arms[arm]
-        totals.rewards += 1
-        totals.total += reward
+        self.arms[arm].add_reward(reward)
         self.lowest, self.highest = min(self.lowest, reward), max(self.highest, reward)
         self.binary = self.binary and reward in {0.0, 1.0}
 
@@ -229,6 +235,10 @@ class RewardBuckets:
         self.arms[arm].lost += 1
 
     # --- Results --------------------------------------------------------------------------------------------------------------
+
+    def present(self) -> list[ArmTotals]:
+        """Return the counts of the arms that were chosen and not forgotten."""
+        return [self.arms[number] for number in self._numbers.values()]
 
     def most_chosen(self, count: int) -> list[int]:
         """Return the numbers of the arms that were chosen most, the most frequent first."""
@@ -243,6 +253,17 @@ class RewardBuckets:
         cells = [each.cells.get(arm) for each in self.buckets]
         return [cell[2] / cell[1] if cell is not None and cell[1] else None for cell in cells]
 
+    @property
+    def windowed(self) -> bool:
+        """Whether the bandit has a reward window."""
+        return self._pending.windowed
+
+    def newest(self) -> float | None:
+        """Return the mean reward of the latest buckets that have settled."""
+        newest = [each for each in self.buckets if each.rewards][-_RECENT:]
+        rewards = sum(each.rewards for each in newest)
+        return sum(each.mean * each.rewards for each in newest) / rewards if rewards else None
+
     def recent(self) -> tuple[int, dict[Hashable, int]]:
         """Return how many decisions the latest buckets hold, and how often each arm was chosen in them."""
         newest, counts = self.buckets[-_RECENT:], dict[Hashable, int]()
@@ -251,24 +272,6 @@ class RewardBuckets:
             if found:
                 counts[name] = int(found)
         return sum(each.plays for each in newest), counts
-
-
-def is_worn(reason: ArmExplanation, overall: float | None) -> bool:
-    """Return whether an arm wears out: its latest rewards are lower than all its rewards by more than chance explains.
-
-    The latest rewards are those of the window that the policy uses. Their mean must be below the mean of all rewards by more
-    than the widths of both together. A width shrinks with the square root of the number of rewards.
-
-    Example:
-        >>> is_worn(ArmExplanation(0.3, 0.2, 100, 0.1, 400), overall=0.5)
-        True
-        >>> is_worn(ArmExplanation(0.3, 0.2, 100, 0.1, 400), overall=0.34)
-        False
-    """
-    _, mean, window, width, pulls, *_ = reason
-    if overall is None or not 0 < window < pulls or not math.isfinite(mean + width):
-        return False
-    return overall - mean > width * (1.0 + math.sqrt(window / pulls))
 
 
 class Histories:
@@ -296,6 +299,11 @@ class Histories:
                 self._cached.popitem(last=False)
             return found
 
+    def known(self, record: BanditRecord) -> RewardBuckets | None:
+        """Return what was counted so far of a bandit, without reading on; None if nothing was."""
+        with self._lock:
+            return self._cached.get(record.id)
+
     @contextmanager
     def read_on(self, record: BanditRecord) -> Iterator[tuple[RewardBuckets, int]]:
         """Read new events of a bandit, and lend its buckets with the number of events that were not read yet."""
@@ -305,7 +313,7 @@ class Histories:
             while events := self._database.events(record, counted.last_read + 1, _CHUNK):
                 try:
                     for event in events:
-                        counted.add(event.payload)
+                        counted.add(event.payload, event.time * MICROSECOND)
                 except (msgspec.MsgspecError, KeyError) as error:
                     reason = (
                         f"is damaged: the events of {record.name!r} up to {events[-1].number} do not fit together: {error!r}"
@@ -378,7 +386,6 @@ def _last(counted: RewardBuckets, last: Decision | None) -> m.LastDecision | Non
     logged = counted.last
     if logged is None:
         return None
-    # Only the server that made a decision knows why.
     known = last is not None and last.id == logged.id
     reason = m.ArmNumbers(*numbers_of(last.reason)) if last is not None and known else None
     return m.LastDecision(logged.arm, logged.round, logged.propensity, reason, logged.restricted)
@@ -409,12 +416,16 @@ def _spark(plays: Sequence[int]) -> list[int]:
 
 
 def arm_list_response(
-    counted: RewardBuckets, reasons: Mapping[Hashable, ArmExplanation], retired: Sequence[Hashable], query: m.ArmsQuery
+    counted: RewardBuckets,
+    reasons: Mapping[Hashable, ArmExplanation],
+    retired: Sequence[Hashable],
+    query: m.ArmsQuery,
+    wearing_out: Collection[Hashable],
 ) -> m.ArmListResponse:
     """Return a page of the list of arms."""
     newest, recent = counted.recent()
     arms = [*reasons, *retired]
-    worn = {arm for arm, reason in reasons.items() if is_worn(reason, counted.totals(arm).mean)}
+    worn = {arm for arm in arms if arm in wearing_out}
     searched = query.search.casefold()
     found = [arm for arm in arms if searched in str(arm).casefold()]
 

@@ -54,6 +54,69 @@ class NewBandit(Struct, forbid_unknown_fields=True):
     """How long events are kept, such as `90d`; older ones are replaced by a snapshot. For ever by default."""
 
 
+_Shares = Annotated[dict[_Arm, Annotated[float, Meta(gt=0.0, le=1.0)]], Meta(max_length=100_000)]
+_Reason = Annotated[str, Meta(max_length=1_000)]
+
+
+class Change(Struct, forbid_unknown_fields=True):
+    """Settings of a bandit that are changed; those that are left out stay. Repeating the request changes nothing.
+
+    Another policy, or other parameters, learn anew from the events that the log keeps; other requests go on meanwhile.
+    """
+
+    policy: Annotated[str, Meta(max_length=100)] | UnsetType = UNSET
+    params: dict[str, float | str] | UnsetType = UNSET
+    """Parameters of the policy: of a new `policy`, or those of the present one that change."""
+    reward_window: _Duration | UnsetType | None = UNSET
+    missing: _Reward | UnsetType | None = UNSET
+    holdout: Annotated[float, Meta(ge=0.0, lt=1.0)] | UnsetType = UNSET
+    max_pending: Annotated[int, Meta(ge=1, le=100_000_000)] | UnsetType | None = UNSET
+    caps: _Shares | UnsetType = UNSET  # the most of the decisions of the last hour that an arm gets, by arm
+    floors: _Shares | UnsetType = UNSET  # the least of them
+    paused: Annotated[list[_Arm], Meta(max_length=100_000)] | UnsetType = UNSET  # all arms that are paused
+    reason: _Reason = ""  # why, for the log
+
+
+class PauseRequest(Struct, forbid_unknown_fields=True):
+    """Why an arm is paused. The body may be left out."""
+
+    reason: _Reason = ""
+
+
+class PastReward(Struct, forbid_unknown_fields=True):
+    """A reward without a decision; a policy that divides rewards by propensities needs its propensity."""
+
+    arm: _Arm
+    reward: _Reward
+    propensity: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
+
+
+class LearnRequest(Struct, forbid_unknown_fields=True):
+    """Past rewards to learn, the oldest first. If one of them is refused, none is learned."""
+
+    rewards: Annotated[list[PastReward], Meta(min_length=1, max_length=MAX_COUNT)]
+    unknown: Literal["refuse", "add", "skip"] = "refuse"  # what to do with arms that the bandit does not have
+    idempotency_key: _IdempotencyKey | None = None  # repeating a request with the same key learns nothing again
+
+
+class LearnResponse(Struct):
+    """How many rewards were learned."""
+
+    learned: int
+
+
+class UpliftResponse(Struct):
+    """What the policy earns above uniform choices per decision, with a 95 % interval that may be looked at any time."""
+
+    difference: float | None  # null without rewards on both sides
+    low: float
+    high: float
+    policy: float | None  # the mean reward of the decisions of the policy
+    uniform: float | None  # and of those that were held out
+    rewards: tuple[int, int]  # the number of rewards on both sides
+    verdict: str  # `the policy earns more`, `the policy earns less` or `too early to tell`
+
+
 class BanditResponse(Struct):
     """A bandit. The ETag of the response is the revision of its arms."""
 
@@ -71,6 +134,11 @@ class BanditResponse(Struct):
     reward_window: float | None  # in seconds; null if rewards are learned when they come
     missing: float | None  # the reward of a decision whose window closes without one; null if there is none
     holdout: float  # the share of decisions that are taken uniformly
+    caps: dict[str, float]  # the most of the decisions of the last hour that an arm gets, by arm
+    floors: dict[str, float]  # the least of them
+    paused: list[JsonArm]  # arms that are not chosen until they are resumed
+    most_pending: int | None  # how many decisions can be pending with these settings; null if there is no limit
+    draws: bool  # whether the policy draws arms at random
     keep: float | None  # for how many seconds events are kept; null for ever
 
 
@@ -82,6 +150,9 @@ class BanditRow(Struct):
     params: dict[str, float | str]
     archived: bool
     loaded: bool  # whether the bandit is in memory; otherwise it is loaded when it is used
+    last_hour: int | None  # decisions of the last hour; this and the following are null until the log has been read
+    mean: float | None  # the mean of the newest rewards
+    worn: int | None  # how many arms wear out
 
 
 class BanditsResponse(Struct):
@@ -250,7 +321,7 @@ class LogResponse(Struct):
 
 
 class LastDecision(Struct):
-    """The latest decision. Its reason is null if another server made it, or this one before it was started."""
+    """The latest decision, and why this arm was chosen; null if the log has not been read that far."""
 
     arm: JsonArm
     round: int
@@ -316,7 +387,7 @@ class ArmRow(ArmNumbers):
     rewards: int  # its rewards in the log
     overall: float | None  # the mean of all its rewards
     lost: int
-    worn: bool  # whether it wears out: the mean of its window is below the mean of all its rewards by more than both widths
+    worn: bool  # whether it wears out, as `rotting.diagnose` found in the newest decisions some minutes ago
     spark: list[int]  # how often it was chosen over time, in at most 40 steps
 
 
@@ -359,6 +430,13 @@ class HistoryQuery(Struct, forbid_unknown_fields=True):
     """How many arms the history lists."""
 
     top: Annotated[int, Meta(ge=1, le=20, description="How many arms to list one by one.")] = 8
+
+
+class UpliftQuery(Struct, forbid_unknown_fields=True):
+    """The range of rewards."""
+
+    low: Annotated[float | None, Meta(description="The smallest possible reward; given together with `high`.")] = None
+    high: Annotated[float | None, Meta(description="The largest; the range is by default the policy's, or 0 to 1.")] = None
 
 
 ArmOrder = Literal["plays", "share", "index", "overall", "worn", "name"]

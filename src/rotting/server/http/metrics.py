@@ -1,13 +1,16 @@
 """Metrics for Prometheus."""
 
 import threading
+import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from rotting.errors import MissingExtraError, StoreError
 from rotting.live.values import Outcome
+from rotting.server.store.database import all_records
 from rotting.server.store.turns import TurnReport
 
 try:
@@ -19,11 +22,35 @@ except ImportError as error:
     raise MissingExtraError("the service needs prometheus-client: pip install 'rotting[service]'") from error
 
 if TYPE_CHECKING:
+    from rotting.server.http.history import ArmTotals, RewardBuckets
     from rotting.server.http.service import Service
 
+_ARMS = 100  # arms that have series of their own, of all bandits: those that were shown most
 _SHOWN = 100  # bandits that have series of their own: those that were used last
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+_OF_BANDITS = {
+    "decisions": "Decisions in the log",
+    "settled": "Decisions that have settled with a reward",
+    "lost": "Decisions that ended without a reward: expired or cancelled",
+    "pending": "Decisions that have not settled",
+    "oldest_pending_seconds": "Age of the oldest decision that has not settled",
+    "pending_limit": "How many decisions can be pending; each further one ends the oldest. Without a limit there is no series",
+    "mean": "Mean reward of the decisions that have settled",
+    "worn_arms": "Arms that wear out",
+    "events": "Events that the log keeps",
+    "keep_seconds": "For how long they are kept; without a limit there is no series",
+}
+_OF_ARMS = {
+    "share": "Share of the newest decisions",
+    "decisions": "Decisions in the log",
+    "mean": "Mean reward of the decisions that have settled",
+    "mean_low": "Lower end of its 95 % interval",
+    "mean_high": "Upper end of its 95 % interval",
+    "worn": "1 if the arm wears out, else 0",
+}
 
 
 class Metrics(Collector):
@@ -80,15 +107,11 @@ class Metrics(Collector):
         """Yield what is counted elsewhere."""
         service = self._service
         decisions = CounterMetricFamily("rotting_decisions", "Decisions by bandit: those used last", labels=("bandit",))
-        pending = GaugeMetricFamily("rotting_pending", "Decisions without a reward", labels=("bandit",))
         with self._lock:
             counts = dict(self._decided)
         for name, number in sorted(counts.items()):
             decisions.add_metric((name,), number)
-            waiting = service.turns.pending(name)
-            if waiting is not None:
-                pending.add_metric((name,), waiting)
-        yield from (decisions, pending)
+        yield decisions
         yield GaugeMetricFamily("rotting_requests_running", "Requests that are running", service.running)
         yield GaugeMetricFamily("rotting_calls_waiting", "Calls that wait for a turn", service.turns.waiting)
         yield GaugeMetricFamily("rotting_oldest_wait_seconds", "Age of the oldest of them", service.turns.oldest_wait())
@@ -96,6 +119,56 @@ class Metrics(Collector):
             yield GaugeMetricFamily("rotting_bandits", "Bandits of the store", service.database.count())
             yield GaugeMetricFamily("rotting_store_bytes", "Size of the store", service.database.size())
         yield GaugeMetricFamily("rotting_bandits_loaded", "Bandits in memory", service.turns.loaded)
+        with suppress(StoreError):
+            yield from self._from_logs()
+
+    def _from_logs(self) -> Iterator[Metric]:
+        """Yield what the observer has read in the logs: the same on every server of a store, some seconds old.
+
+        A decision counts in a mean when it settles.
+        """
+        service, now = self._service, time.time()
+        of_bandits = {
+            name: GaugeMetricFamily(f"rotting_log_{name}", text, labels=("bandit",)) for name, text in _OF_BANDITS.items()
+        }
+        of_arms = {
+            name: GaugeMetricFamily(f"rotting_arm_{name}", text, labels=("bandit", "arm")) for name, text in _OF_ARMS.items()
+        }
+        shown: list[tuple[str, ArmTotals, RewardBuckets, bool]] = []
+        for record in islice(all_records(service.database), _SHOWN):
+            counted, verdicts = service.histories.known(record), service.observer.verdicts(record)
+            if counted is None:
+                continue
+            worn = frozenset[Hashable]() if verdicts is None else verdicts.worn
+            rewards, total = sum(each.rewards for each in counted.arms), sum(each.total for each in counted.arms)
+            values = {
+                "decisions": sum(each.plays for each in counted.arms),
+                "settled": rewards,
+                "lost": sum(each.lost for each in counted.arms),
+                "pending": counted.pending,
+                "oldest_pending_seconds": 0.0 if counted.oldest is None else max(0.0, now - counted.oldest),
+                "pending_limit": service.turns.most_pending(record.name),
+                "mean": total / rewards if rewards else None,
+                "worn_arms": len(worn),
+                "events": counted.last_read - record.base,
+                "keep_seconds": record.keep,
+            }
+            for name, value in values.items():
+                if value is not None:
+                    of_bandits[name].add_metric((record.name,), value)
+            shown += [(record.name, each, counted, each.name in worn) for each in counted.present()]
+        recent = {id(counted): counted.recent() for _, _, counted, _ in shown}
+        for bandit, each, counted, is_worn in sorted(shown, key=lambda row: -row[1].plays)[:_ARMS]:
+            all_, newest = recent[id(counted)]
+            low, high = each.interval(counted.binary) or (None, None)
+            numbers = {
+                "share": newest.get(each.name, 0) / all_ if all_ else None, "decisions": each.plays, "mean": each.mean,
+                "mean_low": low, "mean_high": high, "worn": float(is_worn),
+            }  # fmt: skip
+            for name, number in numbers.items():
+                if number is not None:
+                    of_arms[name].add_metric((bandit, str(each.name)), number)
+        yield from (*of_bandits.values(), *of_arms.values())
 
     def text(self) -> bytes:
         """Return all metrics as text."""

@@ -16,6 +16,7 @@ from rotting.server.http.access_log import AccessLog
 from rotting.server.http.admission import Admission
 from rotting.server.http.history import Histories
 from rotting.server.http.metrics import Metrics
+from rotting.server.http.observer import Observer
 from rotting.server.http.problem_documents import ProblemError, broken_rule
 from rotting.server.http.tokens import Holder, TokenFile
 from rotting.server.store.database import Database, all_records
@@ -59,6 +60,7 @@ class Service:
         self.metrics = Metrics(self)
         self.turns = Turns(database, options.compile, self.metrics.count_turn)
         self.histories = Histories(database)
+        self.observer = Observer(database, self.histories)
         self.stopping = asyncio.Event()
         self.probes = CapacityLimiter(2)
         self.watchers: set[object] = set()
@@ -100,6 +102,7 @@ class Service:
                 if self.tokens is not None:
                     self.tokens.reload_if_changed()
                 await run_in_threadpool(self.turns.settle_windows)
+                self.observer.look_regularly()
                 if time.monotonic() > self._next_upkeep and (self._upkeep is None or not self._upkeep.is_alive()):
                     self._next_upkeep = time.monotonic() + _UPKEEP
                     self._upkeep = threading.Thread(target=self._remove_old, name="rotting-upkeep", daemon=True)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rotting.errors import InvalidTypeError, InvalidValueError, StoreFormatError
+from rotting.errors import InvalidTypeError, InvalidValueError, StoreDamagedError, StoreFormatError
 from rotting.live.arms import restore_arm
 from rotting.live.bandit_state import BanditState, RewardWindow
 from rotting.live.events import Event, check_event
@@ -131,7 +131,10 @@ def decode_event(stored: StoredEvent) -> Event:
     Raises:
         StoreFormatError: the event is of a kind that this version does not know.
     """
-    event: Event = _decoder.decode(stored.payload)
+    try:
+        event: Event = _decoder.decode(stored.payload)
+    except msgspec.DecodeError as error:
+        raise StoreDamagedError(f"is damaged: event {stored.number} is no JSON: {error}") from error
     kind = event.get("event")
     for name, usual in _USUAL.get(kind, {}).items():
         event.setdefault(name, usual)

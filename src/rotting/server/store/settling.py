@@ -8,7 +8,10 @@ nothing counts for it, or as *cancelled* if it was never shown.
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from rotting.live.values import Key
 from rotting.server.store.database import Database
@@ -17,10 +20,37 @@ from rotting.server.store.events import BanditRecord, decode
 T = TypeVar("T")
 
 
+class CountedEvent(msgspec.Struct, gc=False):
+    """The fields of an event that say what was decided, and what became of it."""
+
+    event: str = ""
+    id: Key = ""
+    round: int = 0
+    arm: Any = None
+    reward: float | None = None
+    propensity: float | None = None
+    arms: msgspec.Raw = msgspec.Raw(b"null")  # not decoded: it only matters whether these two are null
+    without: msgspec.Raw = msgspec.Raw(b"null")
+    missing: float | None = None
+    unit: str | None = None
+    rule: str = ""
+    reward_window: float | UnsetType | None = UNSET
+
+    @property
+    def restricted(self) -> bool:
+        """Whether only some of the arms could be chosen."""
+        return bytes(self.arms) != b"null" or bytes(self.without) != b"null"
+
+
+counted_event = msgspec.json.Decoder(CountedEvent).decode
+"""Decodes the payload of an event."""
+
+
 @dataclass(slots=True)
 class _Entry(Generic[T]):
     item: T | None
     round: int
+    time: float = 0.0
     reward: float | None = None
 
 
@@ -53,15 +83,34 @@ class Pending(Generic[T]):
 
         state = base_of(database, record, "never").bandit.state
         pending = cls(state.window is not None)
-        pending._entries.update((entry.key, _Entry(None, entry.round, entry.reward)) for entry in state.ledger.entries.values())
+        for entry in state.ledger.entries.values():
+            pending._entries[entry.key] = _Entry(None, entry.round, entry.time, entry.reward)
         return pending
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def decided(self, key: Key, round: int, item: T) -> None:
+    @property
+    def oldest(self) -> float | None:
+        """The time of the oldest pending decision; None without one."""
+        return next((entry.time for entry in self._entries.values()), None)
+
+    def decided(self, key: Key, round: int, item: T, time: float = 0.0) -> None:
         """Add a decision."""
-        self._entries[key] = _Entry(item, round)
+        self._entries[key] = _Entry(item, round, time)
+
+    def take(self, event: CountedEvent) -> Iterator[tuple[T, float | None]]:
+        """Take any event but `decided`, and those of arms that are forgotten."""
+        kind = event.event
+        if kind == "rewarded" and event.reward is not None:
+            return self.rewarded(event.id, event.reward)
+        if kind in {"expired", "cancelled"}:
+            return self.ended(event.id, event.reward)
+        if kind == "settled":
+            return self.settled(event.round, event.missing)
+        if kind == "changed" and event.reward_window is not UNSET:
+            return self.changed(event.reward_window is not None)
+        return iter(())
 
     def rewarded(self, key: Key, reward: float) -> Iterator[tuple[T, float | None]]:
         """Take a reward."""

@@ -18,7 +18,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -134,7 +134,7 @@ class Folded:
         self.changes: dict[str, Any] = {}
         """The changes of the record in this turn: `archived`, `keep` or `deleted`."""
         self.latest: Decision | None = None
-        """The latest decision that was made here."""
+        """The latest decision, with its reason."""
         self.due: int | None = 0
         """When the bandit is due in the table of due times, as far as is known here; a time that has passed tells nothing."""
         self._due_window = state.window
@@ -159,16 +159,16 @@ class Folded:
         if error is not None:
             self.digest = b""
 
-    def follow(self, events: Iterable[StoredEvent], rule: RewardRule | None = None) -> None:
+    def follow(self, events: Sequence[StoredEvent], rule: RewardRule | None = None) -> None:
         """Fold events; those that are folded already are passed over.
 
         Raises a `StoreError` if the chain is broken, and `PolicyChanged` before an event after which the policy is another one,
         unless the state has learned with that policy from the beginning. Rewards must keep the `rule`, if one is given.
         """
-        state = self.bandit.state
+        state, last = self.bandit.state, max((k for k, each in enumerate(events) if _is_decision(each)), default=-1)
         state.events = None  # what others have written is not written again
         try:
-            for event in events:
+            for k, event in enumerate(events):
                 if event.number <= self.number:
                     self.time = max(self.time, event.time)
                     continue
@@ -183,11 +183,16 @@ class Folded:
                     for reward in content.get("rewards") or (content.get("reward"),):
                         _ = reward is None or rule.check(reward)
                 try:
-                    state.apply(content)
+                    made = state.apply(content, explained=k == last)
                 except InvalidArgumentError as error:
                     reason = f"is damaged: event {number} of bandit {self.record.name!r} does not fit those before it: {error}"
                     raise StoreDamagedError(reason) from error
                 self.number, self.digest, self.time = number, digest, when
+                if made is not None and made.reason is not None:
+                    key, _, t, propensity, *_ = made.entry
+                    self.latest = Decision(
+                        str(key), made.recorded, t, math.nan if propensity is None else propensity, made.reason
+                    )
         finally:
             state.events = []
 
@@ -455,9 +460,10 @@ class Turns:
         """Whether it is not closed."""
         return not self._closed
 
-    def is_loaded(self, name: str) -> bool:
-        """Return whether a bandit is in memory."""
-        return name in self._folded
+    def policy(self, name: str) -> Policy | None:
+        """Return the policy of a bandit, if it is in memory."""
+        folded = self._folded.get(name)
+        return None if folded is None else folded.bandit.policy
 
     @property
     def waiting(self) -> int:
@@ -476,15 +482,11 @@ class Turns:
         """How many bandits are in memory."""
         return len(self._folded)
 
-    def pending(self, name: str) -> int | None:
-        """Return how many decisions of a bandit have no reward, if it is in memory."""
+    def most_pending(self, name: str) -> int | None:
+        """Return how many decisions of a bandit can be pending, if it is in memory and there is a limit."""
         folded = self._folded.get(name)
-        return None if folded is None else folded.bandit.pending
-
-    def latest(self, name: str) -> Decision | None:
-        """Return the latest decision of a bandit that was made here, with its reason."""
-        folded = self._folded.get(name)
-        return None if folded is None else folded.latest
+        most = sys.maxsize if folded is None else folded.bandit.state.most_pending
+        return None if most == sys.maxsize else most
 
     def settle_windows(self) -> None:
         """Settle the decisions whose reward window has closed, of all bandits of the store, with turns of nobody's calls."""
@@ -865,6 +867,10 @@ class Turns:
         """Begin anew in a forked process, which has none of its parent's threads and may not use its connections."""
         self.database.after_fork()
         self._start()
+
+
+def _is_decision(event: StoredEvent) -> bool:
+    return event.payload.startswith(b'{"event":"decided"')
 
 
 def changes_policy(event: StoredEvent) -> bool:

@@ -7,8 +7,9 @@ const LIMIT = 20;
 const ORDERS = [["plays", "Chosen most"], ["share", "Chosen most now"], ["index", "Highest estimate"], ["overall", "Paid best"], ["worn", "Wearing out first"], ["name", "Name"]];
 const BY_ESTIMATE = "The policy chooses the arm with the highest estimate: what its newest rewards paid, plus what is uncertain about it. ";
 const AT_RANDOM = "The policy draws arms at random. ";
-const NOT_COUNTED = "Decisions that wait for a reward are not counted in these estimates. When the policy chooses, they make an arm less uncertain. ";
-const RULE = "An arm is marked as wearing out when its newest rewards pay less than all its rewards, by more than both uncertainties together.";
+const NOT_COUNTED = "Pending decisions are not counted in these estimates. When the policy chooses, they make an arm less uncertain. ";
+const RULE = "An arm is marked as wearing out when rotting.diagnose finds that it pays less than it did. It looks at the newest 100,000 decisions every five minutes.";
+const LIMITS = { paused: "paused", cap: "at its cap", floor: "below its floor" };
 
 function bar(row, low, high) {
   const base = Math.min(0, low ?? 0), top = Math.max(high ?? 1, row.overall ?? base, base + 1e-12);
@@ -69,11 +70,10 @@ export class Arms {
       h("div", { class: "pager" }, this.status, h("span", {}, this.earlier, " ", this.later)));
   }
 
-  /** Explain how the policy chooses. `countsPending`: whether there are pending decisions that influence its choice. */
-  explain(found, last, countsPending) {
-    const random = last !== null && last.propensity !== null && last.propensity < 1;
-    const byEstimate = !random && found.arms.some((row) => row.index !== null);
-    say(this.how, random ? AT_RANDOM : byEstimate ? BY_ESTIMATE + (countsPending ? NOT_COUNTED : "") : "");
+  /** Explain how the policy chooses; `countsPending`: whether there are pending decisions that influence its choice. */
+  explain(found, draws, countsPending) {
+    const byEstimate = !draws && found.arms.some((row) => row.index !== null);
+    say(this.how, draws ? AT_RANDOM : byEstimate ? BY_ESTIMATE + (countsPending ? NOT_COUNTED : "") : "");
   }
 
   /** Remember which arms have a colour in the chart. */
@@ -108,6 +108,7 @@ export class Arms {
         colour === undefined ? null : h("span", { class: `swatch f${colour}`, "aria-hidden": "true" }),
         h("span", { class: "name", title: label }, label)),
         row.worn ? h("span", { class: "badge worn", title: RULE }, "wearing out") : null,
+        row.rule in LIMITS ? h("span", { class: "badge off" }, LIMITS[row.rule]) : null,
         row.retired ? h("span", { class: "badge off" }, "retired") : null),
       h("td", { "data-label": "Share now" }, percent(row.share), h("small", {}, `${count(row.plays)} in all`)),
       h("td", { "data-label": "Chosen over time" }, spark(row.spark)),

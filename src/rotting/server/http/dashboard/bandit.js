@@ -3,7 +3,7 @@ import { Problem, get, sleep, watch } from "./api.js";
 import { Arms } from "./arms.js";
 import { h, say } from "./dom.js";
 import { Chosen, Paid, WithoutReward, Wear, trend } from "./history.js";
-import { compact, count, name, number, percent, plural, policy, why } from "./words.js";
+import { compact, count, duration, name, number, percent, plural, policy, why } from "./words.js";
 
 const PAUSE = 1000; // least milliseconds between two updates; four times the duration of an update if that is longer
 
@@ -20,6 +20,23 @@ class Tile {
   }
 }
 
+/** What the policy earns above uniform choices, if some decisions are held out. */
+class Uplift {
+  constructor() {
+    this.text = h("p", { class: "worth" });
+    this.element = h("section", { "aria-labelledby": "uplift", hidden: true }, h("h2", { id: "uplift" }, "What the policy is worth"), this.text);
+  }
+
+  show(found, holdout) {
+    this.element.hidden = !holdout;
+    if (!holdout) return;
+    if (!found) return say(this.text, "Rewards are not all in the range that is compared: ask for the uplift with their range.");
+    const verdict = found.verdict[0].toUpperCase() + found.verdict.slice(1);
+    const sides = found.difference === null ? "" : ` ${number(found.policy)} per decision with the policy (${plural(found.rewards[0], "reward")}), ${number(found.uniform)} with uniform choices (${plural(found.rewards[1], "reward")}).`;
+    say(this.text, `${verdict}.${sides} The difference is between ${number(found.low)} and ${number(found.high)}, at 95 % and at whatever time you look.`);
+  }
+}
+
 export class BanditView {
   constructor(bandit, { fail, live }) {
     this.bandit = bandit;
@@ -33,13 +50,14 @@ export class BanditView {
     this.why = h("p", { class: "why" }, "No decision yet.");
     this.tiles = { decisions: new Tile("Decisions"), mean: new Tile("Mean reward now"), pending: new Tile("Pending"), lost: new Tile("Lost"), worn: new Tile("Wearing out") };
     this.pictures = [new Chosen(), new Wear(), new Paid(), new WithoutReward()];
+    this.uplift = new Uplift();
     this.arms = new Arms(encodeURIComponent(bandit), () => this.soon());
     const [chosen, wear, paid, withoutReward] = this.pictures.map((each) => each.element);
     this.element = h("div", {},
       h("p", { class: "hint" }, h("a", { href: "#/" }, "← All bandits")), this.title, this.about, this.notice,
       h("dl", { class: "tiles" }, Object.values(this.tiles).map((each) => each.element)),
       h("section", { "aria-labelledby": "why" }, h("h2", { id: "why" }, "Why the last decision"), this.why),
-      chosen, wear, h("div", { class: "columns" }, paid, withoutReward), this.arms.element);
+      this.uplift.element, chosen, wear, h("div", { class: "columns" }, paid, withoutReward), this.arms.element);
   }
 
   async run() {
@@ -107,17 +125,25 @@ export class BanditView {
 
   async look(signal) {
     const path = `v1/bandits/${encodeURIComponent(this.bandit)}`;
-    this.shown ??= await this.introduce(await get(path, signal));
-    const [history, arms] = await Promise.all([get(`${path}/history`, signal), this.arms.fetch(signal)]);
+    const [about, history, arms] = await Promise.all([get(path, signal), get(`${path}/history`, signal), this.arms.fetch(signal)]);
+    this.introduce(about);
+    this.uplift.show(about.holdout ? await get(`${path}/uplift`, signal).catch(() => null) : null, about.holdout);
     this.behind = history.behind;
     if (history.behind) this.changed = true;
-    this.tell(history.behind ? `Reading the log: ${plural(history.behind, "event")} left. The charts show the beginning of the log.` : "");
+    const full = about.most_pending !== null && about.pending >= about.most_pending;
+    if (history.behind) this.tell(`Reading the log: ${plural(history.behind, "event")} left. The charts show the beginning of the log.`);
+    else this.tell(full ? `max_pending is reached: ${plural(about.pending, "decision")} are pending, and each new one expires the oldest.` : "");
     return [history, arms];
   }
 
   introduce(about) {
-    this.about.replaceChildren(policy(about), ...(about.archived ? [" ", h("span", { class: "badge off" }, "archived: makes no more decisions")] : []));
-    return about;
+    this.shown = about;
+    const badges = [
+      about.archived && "archived: makes no more decisions",
+      about.reward_window !== null && `reward window ${duration(about.reward_window)}`,
+      about.holdout && `holdout ${percent(about.holdout)}`,
+    ].filter(Boolean);
+    this.about.replaceChildren(policy(about), ...badges.flatMap((text) => [" ", h("span", { class: "badge off" }, text)]));
   }
 
   show(history, arms) {
@@ -133,12 +159,12 @@ export class BanditView {
     if (history.behind && !last?.reason) say(this.why, "The log is being read; the last decision is shown when that is done.");
     else if (last) {
       const key = JSON.stringify([last, countsPending]);
-      if (key !== this.reason) this.why.replaceChildren(`In decision ${count(last.round)}, `, h("strong", {}, name(last.arm)), ` ${why(last, countsPending)}`);
+      if (key !== this.reason) this.why.replaceChildren(`In decision ${count(last.round)}, `, h("strong", {}, name(last.arm)), ` ${why(last, countsPending, this.shown.draws)}`);
       this.reason = key;
     }
     if (history.plays.length) this.pictures.forEach((each) => each.update(history));
     this.arms.paint(history.arms);
-    this.arms.explain(arms, last, countsPending);
+    this.arms.explain(arms, this.shown.draws, countsPending);
     this.arms.show(arms);
   }
 }

@@ -65,11 +65,11 @@ export function prepared(history, steps) {
   return data;
 }
 
-/** The mean reward of the newest buckets and of those before them. */
+/** The mean reward of the newest buckets that have settled, and of those before them. */
 export function trend({ mean, rewards, plays }) {
   const over = (from, to) => pooled(mean.slice(from, to), rewards.slice(from, to));
-  const size = plays.length, now = over(Math.max(0, size - NOW), size);
-  return { now, before: size >= 2 * NOW ? over(size - 2 * NOW, size - NOW) : null, decisions: sum(plays.slice(-2 * NOW, -NOW)) };
+  const size = rewards.findLastIndex((each) => each > 0) + 1, now = over(Math.max(0, size - NOW), size);
+  return { now, before: size >= 2 * NOW ? over(size - 2 * NOW, size - NOW) : null, decisions: sum(plays.slice(Math.max(0, size - 2 * NOW), Math.max(0, size - NOW))) };
 }
 
 /** How many steps fit into the width of a chart. */
@@ -136,6 +136,9 @@ export class Chosen {
   }
 }
 
+/** The number of steps up to the last one without pending decisions. */
+const settledUntil = (data) => data.pending.findLastIndex((each) => each === 0) + 1;
+
 export class Paid {
   constructor() {
     this.chart = new Chart({
@@ -155,17 +158,21 @@ export class Paid {
             from = null;
           }
         }
-        return [...bands, s("path", { class: "mean", d: line(xs.slice(0, data.size), data.mean.map((each) => (each === null ? null : y(each)))) })];
+        const means = data.mean.map((each) => (each === null ? null : y(each))), end = settledUntil(data);
+        const settled = means.map((each, k) => (k < end ? each : null)), open = means.map((each, k) => (k >= end - 1 ? each : null));
+        const course = (kind, ys) => s("path", { class: kind, d: line(xs.slice(0, data.size), ys) });
+        return [...bands, course("mean", settled), course("mean open", open)];
       },
       describe: (data, k) => {
         if (data.mean[k] === null) return "no reward yet";
         const band = data.low[k] === null ? "" : `, likely between ${number(data.low[k])} and ${number(data.high[k])}`;
-        return `${number(data.mean[k])} on average of ${plural(data.rewards[k], "reward")}${band}`;
+        const open = data.pending[k] ? `; ${plural(data.pending[k], "decision")} still pending` : "";
+        return `${number(data.mean[k])} on average of ${plural(data.rewards[k], "reward")}${band}${open}`;
       },
     });
     this.element = h("section", { "aria-labelledby": "paid" },
       h("h2", { id: "paid" }, "What it paid"),
-      h("p", { class: "hint" }, "Mean reward of the decisions made at that time. The band is a 95 % interval of the mean."),
+      h("p", { class: "hint" }, "Mean reward of the decisions made at that time, once they have settled. The band is a 95 % interval of the mean; the dotted line is of decisions some of which are pending."),
       this.chart.element);
   }
 

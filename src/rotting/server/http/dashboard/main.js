@@ -2,13 +2,16 @@
 import { Problem, get, token } from "./api.js";
 import { BanditView } from "./bandit.js";
 import { h, say } from "./dom.js";
-import { policy } from "./words.js";
+import { count, number, plural, policy } from "./words.js";
 
 const main = document.getElementById("main");
 const live = document.getElementById("live");
 const pause = document.getElementById("pause");
 const leave = document.getElementById("leave");
 let view = null;
+
+/** What is known of a bandit in the list: its traffic and what it pays now. */
+const facts = (row) => (row.last_hour === null ? "" : `${plural(row.last_hour, "decision")} in the last hour${row.mean === null ? "" : ` · mean reward now ${number(row.mean)}`}`);
 
 function show(title, ...content) {
   document.title = title ? `${title} – rotting` : "rotting";
@@ -67,16 +70,16 @@ async function list() {
   const load = async () => {
     const found = await get(`v1/bandits?after=${encodeURIComponent(next)}`);
     items.append(...found.bandits.map((row) => h("li", {}, h("a", { href: `#/${encodeURIComponent(row.name)}` },
-      h("strong", {}, row.name), h("span", {}, policy(row)), row.archived ? h("span", { class: "badge off" }, "archived") : null))));
+      h("strong", {}, row.name), h("span", {}, policy(row)), h("span", { class: "facts" }, facts(row)), row.worn ? h("span", { class: "badge worn" }, `${count(row.worn)} wearing out`) : null, row.archived ? h("span", { class: "badge off" }, "archived") : null))));
     next = found.next;
     more.hidden = next === null;
     return found.bandits.length;
   };
   more.addEventListener("click", () => load().catch(fail));
-  const number = await load();
+  const found = await load();
   const title = h("h1", { tabindex: "-1" }, "Bandits");
   const none = h("p", {}, "There is no bandit yet. ", h("code", {}, "PUT /v1/bandits/{name}"), " creates one.");
-  show("", title, h("p", { class: "sub" }, "Each bandit chooses among arms that wear out, and learns from their rewards."), number ? items : none, more);
+  show("", title, h("p", { class: "sub" }, "Each bandit chooses among arms that wear out, and learns from their rewards."), found ? items : none, more);
   return title;
 }
 

@@ -11,6 +11,11 @@ export const percent = (value) => (value === null || value === undefined ? "–"
 export const plural = (value, word) => `${count(value)} ${word}${value === 1 ? "" : "s"}`;
 export const name = (arm) => (typeof arm === "string" ? arm : JSON.stringify(arm));
 
+export function duration(seconds) {
+  const [size, unit] = [[86400, "d"], [3600, "h"], [60, "min"]].find(([each]) => seconds % each === 0) ?? [1, "s"];
+  return `${count(seconds / size)} ${unit}`;
+}
+
 export function policy(row) {
   const params = Object.entries(row.params).map(([key, value]) => `${key} ${value}`);
   return row.policy.toUpperCase() + (params.length ? ` (${params.join(", ")})` : "");
@@ -19,17 +24,22 @@ export function policy(row) {
 const rewards = (reason) =>
   reason.window >= reason.pulls ? `all its ${plural(reason.pulls, "reward")}` : `its newest ${plural(reason.window, "reward")}`;
 
-/** Explain a decision, in words that follow the name of the arm. `countsPending`: whether pending decisions influenced it. */
-export function why(last, countsPending) {
+/**
+ * Explain a decision, in words that follow the name of the arm. `countsPending`: whether pending decisions influenced it;
+ * `draws`: whether the policy draws arms at random.
+ */
+export function why(last, countsPending, draws) {
   const { reason, propensity } = last;
-  if (!reason) return "was chosen. The reason is not known, because the service was restarted since.";
-  if (propensity !== null && propensity < 1) {
+  if (!reason) return "was chosen. The reason is not known: the log has not been read that far.";
+  if (reason.rule === "holdout") return "was drawn uniformly: this decision is held out, to compare the policy with.";
+  if (reason.rule === "floor") return "was chosen because it had less than its floor.";
+  if (draws && propensity !== null) {
     const paid = reason.mean === null ? "" : ` It paid ${number(reason.mean)} on average.`;
     return `was drawn with a chance of ${percent(propensity)}: this policy chooses at random.${paid}`;
   }
-  if (reason.pulls === 0 && reason.index !== null) return `was chosen while ${plural(reason.pending, "earlier decision")} for it ${reason.pending === 1 ? "waits" : "wait"} for a reward: until one comes, it counts as an average arm.`;
+  if (reason.pulls === 0 && reason.index !== null) return `was chosen while ${plural(reason.pending, "earlier decision")} for it ${reason.pending === 1 ? "is" : "are"} pending: until one settles, it counts as an average arm.`;
   if (reason.pulls === 0) return "was chosen because it has no reward yet: every arm is tried before the others are compared.";
-  const waits = reason.pending ? ` ${plural(reason.pending, "earlier decision")} for it still ${reason.pending === 1 ? "waits" : "wait"}.` : "";
+  const waits = reason.pending ? ` ${plural(reason.pending, "earlier decision")} for it ${reason.pending === 1 ? "is" : "are"} still pending.` : "";
   if (reason.index === null || reason.mean === null) {
     const paid = reason.mean === null ? "" : ` It paid ${number(reason.mean)} on average of ${rewards(reason)}.`;
     return `was chosen by the rule of this policy.${paid}${waits}`;
@@ -37,7 +47,7 @@ export function why(last, countsPending) {
   const sum = reason.index < reason.mean
     ? `it paid ${number(reason.mean)} on average of ${rewards(reason)}`
     : `${number(reason.mean)}, the mean of ${rewards(reason)}, plus ${number(reason.index - reason.mean)} for what is still uncertain`;
-  const some = last.restricted ? " Not all arms could be chosen." : "";
+  const some = reason.rule === "cap" ? " The policy would have chosen an arm that had reached its cap." : last.restricted ? " Not all arms could be chosen." : "";
   const counted = countsPending ? " Pending decisions were counted: they make an arm less uncertain." : "";
   return `was chosen because it had the highest estimate at that moment: ${number(reason.index)} (${sum}).${some}${counted}${waits}`;
 }

@@ -1,0 +1,141 @@
+"""Looks after the bandits behind the scenes: counts their new events, and finds the arms that wear out.
+
+Nothing here is part of a turn or of a request. `rotting.diagnose` judges the newest decisions of a bandit every few minutes, so
+that the dashboard, the metrics and a log that is analysed by hand agree on what wears out.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
+
+from rotting.errors import RottingError
+from rotting.live.arms import restore_arm
+from rotting.logs.diagnosis import diagnose
+from rotting.logs.log import Log
+from rotting.server.http.history import Histories
+from rotting.server.store.database import Database, all_records
+from rotting.server.store.events import MICROSECOND, BanditRecord
+from rotting.server.store.settling import Pending, counted_event
+
+PAUSE = 10.0
+"""Seconds between two looks at all bandits."""
+_BANDITS = 100  # that are looked at: the first by name
+_READ_SECONDS = 2.0  # for which one look reads new events
+_ROWS = 100_000  # the newest decisions that are judged
+_JUDGE_AGAIN = 300.0  # seconds
+_log = logging.getLogger("rotting.server")
+
+
+class Verdicts(NamedTuple):
+    """What `rotting.diagnose` says about the newest decisions of a bandit."""
+
+    number: int
+    """The last event that was read for it."""
+    rows: int
+    worn: frozenset[Hashable] = frozenset()
+    """The arms that wear out."""
+
+
+class Observer:
+    """Looks at all bandits regularly, in a thread of its own that `look` starts.
+
+    Args:
+        database: has the logs.
+        histories: what is counted.
+        on_change: called with a bandit and its arms that wear out when they have changed.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        histories: Histories,
+        on_change: Callable[[BanditRecord, frozenset[Hashable]], object] | None = None,
+    ) -> None:
+        self._database, self._histories, self._on_change = database, histories, on_change
+        self._verdicts: dict[str, Verdicts] = {}
+        self._judged: dict[str, float] = {}
+        self._next = 0.0
+        self._thread: threading.Thread | None = None
+
+    def verdicts(self, record: BanditRecord) -> Verdicts | None:
+        """Return the newest verdicts on the arms of a bandit; None if there are none yet."""
+        return self._verdicts.get(record.id)
+
+    def look_regularly(self) -> None:
+        """Start a look if one is due and none is under way."""
+        if time.monotonic() > self._next and (self._thread is None or not self._thread.is_alive()):
+            self._next = time.monotonic() + PAUSE
+            self._thread = threading.Thread(target=self.look, name="rotting-observer", daemon=True)
+            self._thread.start()
+
+    def look(self, at_once: bool = False) -> None:
+        """Count new events of all bandits, and judge those whose turn it is, or all of them."""
+        until = time.monotonic() + _READ_SECONDS
+        try:
+            for k, record in enumerate(all_records(self._database)):
+                if k == _BANDITS or time.monotonic() > until:
+                    return
+                if record.archived:
+                    continue
+                with self._histories.read_on(record) as (counted, behind):
+                    number, windowed = counted.last_read, counted.windowed
+                if not behind and (at_once or time.monotonic() >= self._judged.get(record.id, 0.0)):
+                    self._judged[record.id] = time.monotonic() + _JUDGE_AGAIN
+                    self._judge(record, number, windowed)
+        except RottingError as error:  # the next look may succeed
+            _log.warning("the bandits were not looked at: %s", error)
+
+    def _judge(self, record: BanditRecord, number: int, windowed: bool) -> None:
+        before = self._verdicts.get(record.id)
+        if before is not None and before.number == number:
+            return
+        log = newest_log(self._database, record, windowed)
+        worn = frozenset[Hashable]() if log is None else wearing_out(log)
+        self._verdicts[record.id] = Verdicts(number, 0 if log is None else len(log[0]), worn)
+        if self._on_change is not None and worn != (frozenset() if before is None else before.worn):
+            self._on_change(record, worn)
+
+
+def wearing_out(log: tuple[Log, list[Hashable]]) -> frozenset[Hashable]:
+    """Return the arms of a log that wear out; the log has their positions in a list as names."""
+    table, arms = log
+    return frozenset(arms[int(str(each.name))] for each in diagnose(table).arms if each.verdict == "wears out")
+
+
+def newest_log(
+    database: Database, record: BanditRecord, windowed: bool, rows: int = _ROWS
+) -> tuple[Log, list[Hashable]] | None:
+    """Return the newest decisions of a bandit that have settled, and its arms; None if there are none.
+
+    The arms of the log are positions in the list.
+    """
+    last = database.last(record)
+    number = record.base if last is None else max(record.base, last.number - 3 * rows)  # two or three events for a decision
+    pending = Pending[list[Any]](windowed)
+    numbers: dict[Hashable, int] = {}  # of the arms that were not forgotten
+    arms: list[Hashable] = []
+    made: list[list[Any]] = []  # arm, reward, time, unit
+    while events := database.events(record, number + 1):
+        number = events[-1].number
+        for stored in events:
+            event = counted_event(stored.payload)
+            if event.event == "decided":
+                arm = restore_arm(event.arm)
+                place = numbers.setdefault(arm, len(arms))
+                if place == len(arms):
+                    arms.append(arm)
+                row = [str(place), None, stored.time * MICROSECOND, event.unit or ""]
+                pending.decided(event.id, event.round, row)
+                made.append(row)
+            elif event.event in {"added", "forgotten"}:
+                numbers.pop(restore_arm(event.arm), None)
+            for each, reward in pending.take(event):
+                each[1] = reward
+    settled = [row for row in made if row[1] is not None][-rows:]
+    if not settled:
+        return None
+    columns = dict(zip(("arm", "reward", "time", "unit"), zip(*settled, strict=True), strict=True))
+    has_units = any(columns["unit"])
+    return Log({name: list(values) for name, values in columns.items()}, time="time", unit="unit" if has_units else None), arms
