@@ -649,8 +649,8 @@ class Bandit(Generic[Arm]):
         """Return what the policy earns above uniform choices per decision, with an interval that may be looked at any time.
 
         It needs a `holdout`. With a `reward_window`, decisions count when they settle. The interval is for the difference of
-        the expected rewards of the decisions that were made: it holds it at all times with the given probability.
-        `rotting.live.holdout` has the formula.
+        the expected rewards of the decisions that were made: it holds it at all times with the given probability. It is made
+        of empirical Bernstein bounds (Howard, Ramdas, McAuliffe, Sekhon, Annals of Statistics 2021, Theorem 4).
 
         Args:
             reward_range: the smallest and the largest possible reward; by default those that the policy declares, or 0 and 1.

@@ -240,6 +240,16 @@ class RewardBuckets:
         """Return the counts of the arms that were chosen and not forgotten."""
         return [self.arms[number] for number in self._numbers.values()]
 
+    def silent(self) -> frozenset[Hashable]:
+        """Return the arms that paid nothing in the latest buckets, although at least ten clicks were to be expected."""
+        found: set[Hashable] = set()
+        for name, number in self._numbers.items():
+            cells = [each.cells[number] for each in self.buckets[-_RECENT:] if number in each.cells]
+            rewards, paid, mean = sum(cell[1] for cell in cells), sum(cell[2] for cell in cells), self.arms[number].mean
+            if self.binary and mean is not None and paid == 0.0 and rewards * mean >= _RECENT:
+                found.add(name)
+        return frozenset(found)
+
     def most_chosen(self, count: int) -> list[int]:
         """Return the numbers of the arms that were chosen most, the most frequent first."""
         return sorted(range(len(self.arms)), key=lambda arm: (-self.arms[arm].plays, arm))[:count]

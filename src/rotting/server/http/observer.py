@@ -36,6 +36,8 @@ class Verdicts(NamedTuple):
     rows: int
     worn: frozenset[Hashable] = frozenset()
     """The arms that wear out."""
+    silent: frozenset[Hashable] = frozenset()
+    """The arms that used to pay and pay nothing any more."""
 
 
 class Observer:
@@ -44,16 +46,16 @@ class Observer:
     Args:
         database: has the logs.
         histories: what is counted.
-        on_change: called with a bandit and its arms that wear out when they have changed.
+        tell: called with a bandit, "worn" or "silent", and the arms of which that is new.
     """
 
     def __init__(
         self,
         database: Database,
         histories: Histories,
-        on_change: Callable[[BanditRecord, frozenset[Hashable]], object] | None = None,
+        tell: Callable[[BanditRecord, str, frozenset[Hashable]], object] | None = None,
     ) -> None:
-        self._database, self._histories, self._on_change = database, histories, on_change
+        self._database, self._histories, self._tell = database, histories, tell
         self._verdicts: dict[str, Verdicts] = {}
         self._judged: dict[str, float] = {}
         self._next = 0.0
@@ -80,22 +82,23 @@ class Observer:
                 if record.archived:
                     continue
                 with self._histories.read_on(record) as (counted, behind):
-                    number, windowed = counted.last_read, counted.windowed
+                    number, windowed, silent = counted.last_read, counted.windowed, counted.silent()
                 if not behind and (at_once or time.monotonic() >= self._judged.get(record.id, 0.0)):
                     self._judged[record.id] = time.monotonic() + _JUDGE_AGAIN
-                    self._judge(record, number, windowed)
+                    self._judge(record, number, windowed, silent)
         except RottingError as error:  # the next look may succeed
             _log.warning("the bandits were not looked at: %s", error)
 
-    def _judge(self, record: BanditRecord, number: int, windowed: bool) -> None:
+    def _judge(self, record: BanditRecord, number: int, windowed: bool, silent: frozenset[Hashable]) -> None:
         before = self._verdicts.get(record.id)
         if before is not None and before.number == number:
             return
         log = newest_log(self._database, record, windowed)
         worn = frozenset[Hashable]() if log is None else wearing_out(log)
-        self._verdicts[record.id] = Verdicts(number, 0 if log is None else len(log[0]), worn)
-        if self._on_change is not None and worn != (frozenset() if before is None else before.worn):
-            self._on_change(record, worn)
+        now = self._verdicts[record.id] = Verdicts(number, 0 if log is None else len(log[0]), worn, silent)
+        if self._tell is not None and before is not None:  # what was known before a start is not told again
+            self._tell(record, "worn", now.worn - before.worn)
+            self._tell(record, "silent", now.silent - before.silent)
 
 
 def wearing_out(log: tuple[Log, list[Hashable]]) -> frozenset[Hashable]:

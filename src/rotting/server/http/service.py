@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from rotting.server.http.metrics import Metrics
 from rotting.server.http.observer import Observer
 from rotting.server.http.problem_documents import ProblemError, broken_rule
 from rotting.server.http.tokens import Holder, TokenFile
+from rotting.server.http.webhook import Webhook
 from rotting.server.store.database import Database, all_records
 from rotting.server.store.events import BanditRecord
 from rotting.server.store.snapshots import remove_old_events, sweep
@@ -42,6 +44,7 @@ class ServiceOptions(NamedTuple):
     max_body: int = 4 << 20  # the most bytes of a request body
     access_log: str | None = None  # a file to which a line is appended for each request; `-` is standard error
     compile: CompileMode = "auto"
+    webhook: str | None = None  # where to tell what arms wear out; signed with the environment's ROTTING_WEBHOOK_SECRET
 
 
 class Service:
@@ -60,7 +63,10 @@ class Service:
         self.metrics = Metrics(self)
         self.turns = Turns(database, options.compile, self.metrics.count_turn)
         self.histories = Histories(database)
-        self.observer = Observer(database, self.histories)
+        self.webhook = None
+        if options.webhook is not None:
+            self.webhook = Webhook(options.webhook, os.environ.get("ROTTING_WEBHOOK_SECRET", ""))
+        self.observer = Observer(database, self.histories, None if self.webhook is None else self.webhook.tell)
         self.stopping = asyncio.Event()
         self.probes = CapacityLimiter(2)
         self.watchers: set[object] = set()
@@ -86,6 +92,8 @@ class Service:
     def close(self) -> None:
         """Close the database."""
         self.turns.close()
+        if self.webhook is not None:
+            self.webhook.close()
         if self.access_log is not None:
             self.access_log.close()
 
