@@ -1,0 +1,1 @@
+"""Programs that use the library, to read and to copy."""

@@ -1,0 +1,1 @@
+"""An advertising server whose creatives come and go."""
