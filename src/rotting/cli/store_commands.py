@@ -309,7 +309,7 @@ def add_store_commands(commands: Commands) -> None:
 def _add_serve(commands: Commands) -> None:
     more = (
         "Any number of servers may share a store. SIGTERM shuts the service down cleanly; SIGHUP reloads the tokens. "
-        " The OpenAPI document is at /openapi.json."
+        "The OpenAPI document is at /openapi.json."
     )
     serve = commands.add("serve", _serve, "Serve the bandits of a store over HTTP", more)
     serve.add_argument("store", metavar="STORE", help=f"{_STORE}; it is created if it is missing")

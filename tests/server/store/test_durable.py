@@ -11,6 +11,7 @@ import pytest
 import rotting
 from rotting.errors import InvalidValueError, RewardsWarning, StoreFailedError
 from rotting.registry import make
+from rotting.server.store import turns
 from rotting.server.store.database import open_database
 from rotting.server.store.durable import DurableBandit, open_in
 from rotting.server.store.events import decode
@@ -162,6 +163,23 @@ def test_any_server_closes_the_windows_of_a_bandit_that_nobody_calls(place: str)
     assert second.database.due(round(clock.now * 1e6)) == ["songs"]
     bandit.close()
     second.close()
+
+
+def test_windows_that_could_not_be_closed_are_closed_later(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_SETTLE_AGAIN", 0.0)
+    clock = HandClock(1e9)
+    bandit = open_in(made := Turns(open_database(place), clock=clock), "songs", make("raw-ucb"), ["a"], reward_window="1h")
+    bandit.decide()
+    clock.now += 3_601.0
+    with monkeypatch.context() as busy:
+        busy.setattr(turns, "MAX_WAITING", 0)
+        made.settle_windows()
+    made.settle_windows()
+    made.change("songs", lambda folded: None)  # after the turn that settles
+    record = made.database.find("songs")
+    assert record is not None
+    assert decode(made.database.events(record, 1)[-1].payload)["event"] == "settled"
+    bandit.close()
 
 
 def test_warnings_reach_the_caller(place: str) -> None:

@@ -104,8 +104,8 @@ class DurableBandit(Bandit[Arm]):
         """Delete events that are not kept any longer, and close the connections. A second call does nothing."""
         if self._turns.is_open:
             with suppress(StoreError, InvalidValueError):  # it can be done later, by another process
-                remove_old_events(self._turns.database, self._name)
-                sweep(self._turns.database)
+                if remove_old_events(self._turns.database, self._name):
+                    sweep(self._turns.database)
         self._turns.close()
 
     def __repr__(self) -> str:

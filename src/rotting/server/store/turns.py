@@ -136,7 +136,7 @@ class Folded:
         self.latest: Decision | None = None
         """The latest decision, with its reason."""
         self.due: int | None = 0
-        """When the bandit is due in the table of due times, as far as is known here; a time that has passed tells nothing."""
+        """When the bandit is due in the table of due times, as far as is known here; unknown if it is in the past."""
         self._due_window = state.window
         self._events: list[StoredEvent] = []
         self._new_keys: list[StoredKey] = []
@@ -154,8 +154,8 @@ class Folded:
             return self.digest == record.first_digest
         return bool(events) and events[0].number == self.number and events[0].digest == self.digest
 
-    def spoil(self, error: type[BaseException] | None, *_: object) -> None:
-        """If the turn that uses it fails, match no log any more: a read that has waited for it must not see the changes."""
+    def invalidate_on_error(self, error: type[BaseException] | None, *_: object) -> None:
+        """Match no log any more if the turn failed: a read that has waited for the turn must not see its changes."""
         if error is not None:
             self.digest = b""
 
@@ -412,7 +412,7 @@ class Turns:
         self._leaders = ThreadPoolExecutor(1 if self.database.one_lane else 12, "rotting-turn")
         self._loaders = ThreadPoolExecutor(2, "rotting-load")
         self._saving: set[str] = set()
-        self._settling: dict[str, float] = {}  # bandits whose windows are being settled, and when to try again
+        self._settling: dict[str, float] = {}  # bandits whose windows are being settled, and when to try again if that fails
 
     # --- Calls ----------------------------------------------------------------------------------------------------------------
 
@@ -489,21 +489,19 @@ class Turns:
         return None if most == sys.maxsize else most
 
     def settle_windows(self) -> None:
-        """Settle the decisions whose reward window has closed, of all bandits of the store, with turns of nobody's calls."""
+        """Settle the decisions whose reward window has closed, of all bandits of the store, in turns of their own."""
         now = self.database.now() if self._clock is None else round(self._clock() / MICROSECOND)
         for name in self.database.due(now):
             if self._settling.get(name, 0.0) > time.monotonic():
                 continue
-            self._settling[name] = math.inf
+            self._settling[name] = time.monotonic() + _SETTLE_AGAIN
             with suppress(StoreError):
                 call = self.submit(Call(name, lambda folded: folded.bandit.settle()))
                 call.future.add_done_callback(partial(self._settled, name))
 
-    def _settled(self, name: str, future: Future[float]) -> None:
+    def _settled(self, name: str, future: Future[None]) -> None:
         if future.cancelled() or future.exception() is None:
             self._settling.pop(name, None)
-        else:
-            self._settling[name] = time.monotonic() + _SETTLE_AGAIN
 
     def close(self) -> None:
         """Wait for the calls that are being made, and close the database. A second call does nothing."""
@@ -622,7 +620,7 @@ class Turns:
                     continue
                 folded, reading = prepared
                 turn.touched.append(folded)
-                turn.locks.push(folded.spoil)
+                turn.locks.push(folded.invalidate_on_error)
                 turn.folded += self._follow(folded, reading)
                 left = self._make_calls(folded, calls, turn)
                 turn.written[name] = folded.write(transaction)
