@@ -1,88 +1,122 @@
-"""Measure what docs/diagnosis.md shows: how often `rotting.diagnose` names the right clock, a wrong one, or none."""
+"""Measure what docs/diagnosis.md shows: how often sentences about a log are right and wrong, world by world.
+
+`log_worlds` has the worlds. A verdict on the clock is wrong if it is none of those that are true of the world; "cannot tell" is
+never wrong, and one clock of two that wear arms out is half right. An arm that is said to wear out must have lost 5 % of its
+own level, one that rises must have gained 5 %, and a steady one must not have changed by a quarter, with seasons or without. A
+gain is wrong if the policy, played in the world that made the log, gains less or more than the sentence says.
+"""
 
 import argparse
+import math
+import os
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import rotting
 from docs.page_tables import fill, show, table
 from rotting.common.progress import Progress
-from rotting.logs.diagnosis import diagnose
-from studies.made_logs import LOGGERS, REWARDS, TRUTHS, Cell, cells, make_world
+from studies.log_worlds import WORLDS, Truth, make_log, make_world
 
 PAGE = Path(__file__).parent.parent / "docs" / "diagnosis.md"
-LOGS = 200
-FIRST_SEED = 1_000  # the test was developed on smaller seeds
-ARMS, UNITS = 10, 20
-SIZES = {"with units": (40_000,), "without units": (20_000, 100_000)}
-ALARM = "false alarm"  # an arm of a world without wear is said to wear out
+SEEDS = 20
+FIRST_SEED = 1_000  # the rules were set on smaller seeds
+TRUE_CHANGE, STEADY = 0.05, 0.25
+LIVE_RUNS = 3  # games of a recommended policy in the world
+ROUNDING = 1.0  # percentage points beyond which the true gain lies outside of what a sentence says
+HALF, EVENTS = 0.5, 100  # an arm that has lost so much, and has so many rewards other than 0, should be found
 
 
-def key(units: str, cell: Cell) -> str:
-    """Return the key of a cell of one of the two tables."""
-    return f"{units} / {cell.key()}"
+def judge(name: str, seed: int, gains: bool) -> Counter[str]:
+    """Return what is right and wrong in the sentences about one log."""
+    log, truth = make_log(make_world(name, seed), seed)
+    found = rotting.diagnose(log)
+    counts = Counter({"logs": 1, found.decay: 1})
+    counts["right clock"] = found.decay in truth.clocks
+    half = truth.clocks == {"both"} and found.decay in {"pulls", "time"}
+    counts["half right clock"] = half
+    counts["wrong clock"] = found.decay != "cannot tell" and found.decay not in truth.clocks and not half
+    wrong = 0
+    for place, arm in enumerate(found.arms):
+        if arm.name not in truth.own:
+            continue
+        own, total = truth.own[arm.name], truth.total[arm.name]
+        wrong += {
+            "wears out": own > 1 - TRUE_CHANGE,
+            "rises": own < 1 + TRUE_CHANGE,
+            "steady": max(abs(own - 1), abs(total - 1)) > STEADY,
+        }.get(arm.verdict, False)
+        if own <= HALF and (log.reward[log.known & (log.arm == place)] != 0).sum() >= EVENTS:
+            counts["worn"] += 1
+            counts["worn found"] += arm.verdict == "wears out"
+    counts["wrong arm"] = wrong > 0
+    if gains:
+        counts.update(_judge_gain(log, truth, found))
+    counts["wrong"] = bool(counts["wrong clock"] or counts["wrong arm"] or counts["wrong gain"])
+    return counts
 
 
-def verdicts(units: str, cell: Cell, seed: int) -> list[str]:
-    """Return the clock that is named for one log, and a false alarm if there is one."""
-    sizes = SIZES[units]
-    n_units = UNITS if units == "with units" else 1
-    world = make_world(seed, cell.truth, cell.rewards, sizes[seed % len(sizes)], ARMS, n_units)
-    found = diagnose(world.log(cell.logger, seed))
-    alarm = cell.truth == "none" and any(each.verdict == "wears out" for each in found.arms)
-    return [found.decay, *([ALARM] if alarm else [])]
+def _judge_gain(log: rotting.Log, truth: Truth, diagnosis: rotting.Diagnosis) -> Counter[str]:
+    advice = rotting.advise(log, progress=False)
+    if advice.policy is None:
+        return Counter()
+    mine = [each.gain for each in advice.gains if each.policy == advice.policy]
+    low = min(-math.inf if each.low is None else each.low for each in mine)
+    high = max(math.inf if each.high is None else each.high for each in mine)
+    true = 100 * (sum(truth.play(advice.policy, run) for run in range(LIVE_RUNS)) / LIVE_RUNS / truth.mean - 1)
+    return Counter({"advised": 1, "wrong gain": not low - ROUNDING <= true <= high + ROUNDING})
 
 
-def _measure(task: tuple[str, Cell, int]) -> tuple[str, list[str]]:
-    units, cell, seed = task
-    return key(units, cell), verdicts(units, cell, seed)
+def _measure(task: tuple[str, int, bool]) -> tuple[str, Counter[str]]:
+    os.nice(10)
+    return task[0], judge(*task)
 
 
-def measure(logs: int) -> dict[str, dict[str, int]]:
-    """Return how often each verdict was given in each cell; the logs of a cell share its truth, logger and rewards."""
-    seeds = range(FIRST_SEED, FIRST_SEED - (-logs // len(REWARDS)))
-    tasks = [(units, cell, seed) for seed in seeds for units in SIZES for cell in cells()]
-    found: dict[str, Counter[str]] = {key(units, cell): Counter() for units in SIZES for cell in cells()}
-    bar = Progress(len(tasks), show=True)
-    with ProcessPoolExecutor() as pool:
-        for name, given in pool.map(_measure, tasks, chunksize=4):
-            found[name].update([*given, "logs"])
+def measure(seeds: range, gains: bool, names: list[str]) -> dict[str, dict[str, int]]:
+    """Return the counts of each world."""
+    tasks = [(name, seed, gains) for name in names for seed in seeds]
+    found: dict[str, Counter[str]] = {name: Counter() for name in names}
+    bar = Progress(len(tasks), "logs", show=True)
+    with ProcessPoolExecutor(2) as pool:
+        for name, counts in pool.map(_measure, tasks):
+            found[name].update(counts)
             bar.advance(1)
     return {name: dict(sorted(counts.items())) for name, counts in found.items()}
 
 
-def _share(count: int, of: int) -> str:
-    return f"{count / of:.0%}"
-
-
 def pages(figures: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
-    """Return the tables by the names of their marks: the page shows the first."""
-    parts = {}
-    for units in SIZES:
-        rows = []
-        for truth in TRUTHS:
-            for logger in LOGGERS:
-                counts: Counter[str] = Counter()
-                for rewards in REWARDS:
-                    counts.update(figures[key(units, Cell(truth, logger, rewards))])
-                wrong = sum(counts[name] for name in TRUTHS if name != truth)
-                shares = (counts[truth], wrong, counts["cannot tell"])
-                rows.append([truth, logger, *(_share(each, counts["logs"]) for each in shares)])
-        heads = ["truth", "logger", "right", "wrong", "cannot tell"]
-        parts[units] = table(heads, rows, "llrrr")
-    for name, counts_of_cell in figures.items():
-        parts[name] = ", ".join(f"{what} {count}" for what, count in counts_of_cell.items())
-    return parts
+    """Return the table of the page and a line below it by the names of their marks."""
+    rows = []
+    for name, counts in figures.items():
+        logs = counts["logs"]
+        shares = [
+            f"{counts.get(what, 0) / logs:.0%}" for what in ("right clock", "half right clock", "wrong clock", "wrong arm")
+        ]
+        worn = f"{counts['worn found'] / counts['worn']:.0%}" if counts.get("worn") else "-"
+        rows.append([name, *shares, worn, str(counts.get("advised", 0)), str(counts.get("wrong gain", 0))])
+    total: Counter[str] = Counter()
+    for each in figures.values():
+        total.update(each)
+    heads = ["world", "clock right", "half right", "wrong", "an arm wrong", "worn arms found", "advised", "wrong gains"]
+    line = (
+        f"{total['logs']} logs: {total['wrong clock']} with a wrong clock, {total['wrong arm']} with a wrong arm, "
+        f"{total['wrong gain']} with a wrong gain, {total['wrong']} ({total['wrong'] / total['logs']:.1%}) with any of them."
+    )
+    return {"worlds": table(heads, rows, "lrrrrrrr"), "together": line}
 
 
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description="Measure what docs/diagnosis.md shows.")
-    parser.add_argument("--logs", type=int, default=LOGS, help="logs for each truth and logger (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="logs of each world (default: %(default)s)")
+    parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed (default: %(default)s)")
+    parser.add_argument("--world", action="extend", nargs="+", help="only these worlds")
+    parser.add_argument("--no-gains", action="store_true", help="only verdicts, which takes minutes")
     parser.add_argument("--write", action="store_true", help="write the tables of the page anew")
     options = parser.parse_args()
-    figures = measure(options.logs)
+    seeds = range(options.first, options.first + options.seeds)
+    figures = measure(seeds, not options.no_gains, options.world or list(WORLDS))
     show(pages(figures))
     if options.write:
         fill(PAGE, pages(figures))

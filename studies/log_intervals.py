@@ -15,7 +15,7 @@ from docs.page_tables import fill, show, table
 from rotting.common.arrays import Floats
 from rotting.common.progress import Progress
 from rotting.logs.advice import Gain, advise, gains_on
-from rotting.logs.clocks import Clock
+from rotting.logs.cells import Clock
 from rotting.logs.fit import fit
 from rotting.logs.log import Log
 from rotting.logs.replay import PolicyReplay, replay
@@ -48,7 +48,7 @@ def count(world: World, log: Log, runs: int = RUNS) -> Counter[str]:
     replays = zip(replay(log, POLICIES), truth, strict=True)
     counts = Counter(f"replay: {_side(_bounds(each), float(true))}" for each, true in replays)
     advice = advise(log, POLICIES, runs)
-    own = [each for each in advice.gains if each.clock == clock] or gains_on([fit(log, clock)], POLICIES, advice.runs, 0)
+    own = [each for each in advice.gains if each.clock == clock] or gains_on(log, [fit(log, clock)], POLICIES, runs, 0)[0]
     for k, policy in enumerate(POLICIES):
         gain = 100 * (float(truth[k]) / logged - 1)
         counts["all"] += 1

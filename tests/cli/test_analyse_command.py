@@ -61,7 +61,7 @@ def test_out_writes_one_page(capsys: pytest.CaptureFixture[str]) -> None:
         ("", "data must be a table in CSV, with the names of its columns first, got 'clicks.csv'"),
         ("creative,clicked\n", "data must have at least one row, got none"),
         ("creativ,clicked\na,1\n", "arm must be the name of a column, got 'creative'; did you mean 'creativ'?"),
-        ("creative,clicked\na,1\nb,yes\n", "line 3, column 'clicked': clicked must be a finite number, got 'yes'"),
+        ("creative,clicked\na,1\nb,maybe\n", "line 3, column 'clicked': clicked must be a finite number, got 'maybe'"),
         ("creative,clicked\na,1\nb,0,7\n", "line 3 of clicks.csv must have 2 values, got 3"),
         ("creative,clicked\n,1\nb,0\n", "line 2, column 'creative': creative must not be missing, got ''"),
         ("creative,clicked\na,1\na,0\n", "log must have at least two arms to compare, got only 'a'"),

@@ -19,7 +19,7 @@ def test_the_gain_of_a_noiseless_log_is_exact() -> None:
     earned = 79 * 1.0 + 0.25  # each arm once, then the better one
     assert best.reward == pytest.approx((earned, earned, earned))
     assert best.gain == pytest.approx((100 * (earned / 50 - 1),) * 3)
-    assert advice.reason == "Whichever way your arms wear out, UCB1 would have earned 58 % more."
+    assert advice.reason == "Whether arms wear out with their pulls or with time, UCB1 would have earned 58 % more."
 
 
 def test_a_policy_no_better_than_the_log_is_not_recommended() -> None:
@@ -93,15 +93,62 @@ def test_the_plot_has_a_panel_for_each_reading() -> None:
     assert len(advice.plot().axes) == 2
 
 
-def test_without_policies_it_plays_those_that_fit_the_rewards() -> None:
-    clicks = Log({"arm": ["a", "b"] * 10, "reward": [1.0, 0.0] * 10})
-    kinds = {each.policy for each in advise(clicks, runs=2).gains}
-    assert rotting.ThompsonSampling() in kinds
-    assert rotting.RAWUCB(sigma="estimate") in kinds
+def test_without_policies_it_plays_three_that_differ() -> None:
+    clicks = Log({"arm": ["a", "b"] * 40, "reward": [1.0, 0.0, 1.0, 1.0] * 20})
+    kinds = [each.policy for each in advise(clicks, runs=2).gains if each.clock == "pulls"]
+    assert kinds == [rotting.RAWUCB(sigma="estimate"), rotting.UCB1(sigma="estimate"), rotting.Uniform()]
 
 
-def test_short_logs_have_200_runs() -> None:
-    assert advise(Log([("a", 1.0), ("b", 0.5)]), rotting.Uniform()).runs == 200
+def test_runs_go_on_until_the_advice_is_clear() -> None:
+    assert advise(CONSTANT, [rotting.UCB1(sigma=0.01)]).runs == 40
+    rng = np.random.default_rng(0)
+    arm = rng.integers(0, 2, 200)
+    unclear = Log({"arm": arm, "reward": 1 + 0.08 * arm + rng.normal(0.0, 0.1, 200)})
+    assert advise(unclear, [rotting.UCB1(sigma=0.1)]).runs > 40
+
+
+def test_a_log_that_chose_by_unit_gets_no_advice() -> None:
+    """Arms are alike, in countries that are not: each country mostly saw an arm of its own."""
+    rng = np.random.default_rng(0)
+    unit = rng.integers(0, 12, 12_000)
+    arm = np.where(rng.random(12_000) < 0.7, unit % 4, rng.integers(0, 4, 12_000))
+    reward = (rng.random(12_000) < 0.02 + 0.01 * unit) * 1.0
+    advice = advise(Log({"arm": arm, "reward": reward, "unit": unit}, unit="unit"))
+    assert (advice.policy, advice.gains) == (None, ())
+    assert "chose arms by unit" in str(advice.table())
+
+
+def test_a_row_of_totals_gets_no_advice() -> None:
+    rows = [*[("ab"[k % 2], float(k % 5 == 0)) for k in range(1_000)], ("a", 200.0)]
+    log = Log(rows)
+    assert "a row of totals" in str(log.describe())
+    assert "a row of totals" in advise(log).reason
+
+
+def test_no_gain_rests_on_arms_with_a_handful_of_events() -> None:
+    rng = np.random.default_rng(0)
+    arm = np.concatenate([np.zeros(3_000, int), np.arange(1, 40), np.arange(1, 40)])
+    reward = np.concatenate([rng.random(3_000) < 0.01, rng.random(78) < 0.1]) * 1.0
+    advice = advise(Log({"arm": arm, "reward": reward}), rotting.Uniform(), runs=20)
+    assert advice.policy is None
+    assert "would rest on arms with fewer than 15" in str(advice.table())
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_policy_gains_nothing_from_an_arm_before_its_launch(listed: bool) -> None:
+    """The best arm comes late: in all rounds it would gain 100 %, and 40 % from its launch on."""
+    rng = np.random.default_rng(0)
+    n, launch = 900, 600
+    arm = np.where(np.arange(n) < launch, rng.integers(0, 2, n), rng.integers(0, 3, n))
+    columns = {"arm": arm, "reward": np.array([0.5, 0.5, 1.0])[arm] + rng.normal(0.0, 0.1, n)}
+    could = {"could": [[0, 1] if k < launch else [0, 1, 2] for k in range(n)]}
+    log = Log({**columns, **could}, available="could") if listed else Log(columns)
+    gains = [each.gain for each in advise(log, rotting.RAWUCB(sigma=0.1), runs=20).gains]
+    truth = 100 * ((0.5 * launch + n - launch) / float(np.array([0.5, 0.5, 1.0])[arm].sum()) - 1)
+    for _, low, high in gains:
+        assert low is not None
+        assert high is not None
+        assert low - 0.5 <= truth <= high + 0.5
 
 
 def test_it_needs_a_log() -> None:

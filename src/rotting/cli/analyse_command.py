@@ -15,6 +15,7 @@ _COLUMNS = {
     "available": 'column with the arms that could be chosen, such as ["a", "b"]',
     "decision": "column with the ids of the decisions, which must be unique",
 }
+_OTHERS = ("name", "delay")  # options that `Log` takes, too
 
 
 def _analyse(options: argparse.Namespace) -> None:
@@ -22,7 +23,8 @@ def _analyse(options: argparse.Namespace) -> None:
     out = None if options.out is None else new_path("out", options.out)
     policies = read_policies(options.policy or [])
     seed = parse_value(options.seed)
-    given = {name: getattr(options, name) for name in (*_COLUMNS, "name") if getattr(options, name) is not None}
+    runs = None if options.runs is None else parse_value(options.runs)
+    given = {name: getattr(options, name) for name in (*_COLUMNS, *_OTHERS) if getattr(options, name) is not None}
 
     from rotting.logs.log import Log
     from rotting.logs.report import analyse, write_report
@@ -30,14 +32,17 @@ def _analyse(options: argparse.Namespace) -> None:
     with user_errors_of_store():
         log = Log(options.file, **given)
     with user_errors():
-        found = analyse(log, policies or None, seed, progress=True)
+        found = analyse(log, policies or None, seed, progress=True, runs=runs)
     if out is None:
         fixed = [found.replay.fixed_table()] if found.replay.fixed_choices else []
         print(log.describe(), found.diagnosis.table(), found.replay.table(), *fixed, found.advice.table(), sep="\n\n")
         return
     facts = {
         "File": options.file,
-        **{"Bandit" if name == "name" else f"{name.capitalize()} column": value for name, value in given.items()},
+        **{
+            {"name": "Bandit", "delay": "Delay"}.get(name, f"{name.capitalize()} column"): value
+            for name, value in given.items()
+        },
     }
     where = write_report(found, out, Path(options.file).name, facts, seed, time.monotonic() - began)
     print(f"report: {where}")
@@ -48,7 +53,9 @@ def add_analyse(commands: Commands) -> None:
     more = "Prints tables, or writes one HTML page into a new folder."
     about = "Find out from a log of past decisions which arms wear out, and which policy would have earned more"
     analyse = commands.add("analyse", _analyse, about, more)
-    analyse.add_argument("file", metavar="FILE", help="a .csv, .parquet or .jsonl file, a store, or an export of `rotting log`")
+    analyse.add_argument(
+        "file", metavar="FILE", help="a .csv, .tsv, .parquet or .jsonl file, a store, or an export of `rotting log`"
+    )
     for name, text in _COLUMNS.items():
         analyse.add_argument(f"--{name}", metavar="COLUMN", help=text)
     analyse.add_argument("--name", metavar="NAME", help="name of the bandit, if the file is a store or an export with several")
@@ -57,7 +64,9 @@ def add_analyse(commands: Commands) -> None:
         action="extend",
         nargs="+",
         metavar="POLICY",
-        help=f"one or several, written {SYNTAX}; default: RAW-UCB and others that fit the rewards",
+        help=f"one or several, written {SYNTAX}; default: RAW-UCB, UCB1 and uniform choices",
     )
+    analyse.add_argument("--delay", metavar="TIME", help="how long a reward may take, such as 2d: younger rows are left out")
+    analyse.add_argument("--runs", metavar="N", help="problems that each policy plays; default: until the advice is clear")
     analyse.add_argument("--seed", default="0", metavar="N", help="the same seed gives the same result; default: 0")
     analyse.add_argument("--out", metavar="FOLDER", help="write the HTML page report.html into a new folder")

@@ -3,45 +3,45 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from os import cpu_count
 from typing import NamedTuple
 
 import numpy as np
 
-from rotting.common.arrays import Floats
+from rotting.common.arrays import Floats, Ints
 from rotting.common.display.figures import Curve, Figure, Panel
 from rotting.common.display.tables import NO_INTERVAL, Column, FormattedTable, ends_text, interval_text, number_format
 from rotting.common.html_parts import block
+from rotting.common.progress import Progress
 from rotting.common.rules import nonnegative_int, positive_int
 from rotting.common.short_numbers import word_list
-from rotting.common.statistics import Interval, NoInterval
-from rotting.logs.clocks import Clock, Decay
+from rotting.common.statistics import Interval, NoInterval, t_critical
+from rotting.logs.cells import FEWEST_EVENTS, Clock, Decay
 from rotting.logs.diagnosis import Diagnosis, Plotted, diagnose
-from rotting.logs.fit import FittedFamily, fit
+from rotting.logs.fit import FittedFamily, few_events, fit
+from rotting.logs.games import Openings, Player, openings_of
 from rotting.logs.log import Log, check_log, earned_text
-from rotting.policies.eff_raw_ucb import EffRAWUCB
+from rotting.logs.replay import fixed_choices
 from rotting.policies.raw_ucb import RAWUCB
-from rotting.policies.sw_ucb import SWUCB
-from rotting.policies.thompson_sampling import ThompsonSampling
 from rotting.policies.ucb1 import UCB1
 from rotting.policies.uniform import Uniform
 from rotting.policy import Policy, check_policies, labels_of
-from rotting.problems.families import family_key
-from rotting.problems.oracle import OPTIMAL
-from rotting.simulation.engines.greedy import FamilyDraws
-from rotting.simulation.plan import Simulation
-from rotting.simulation.result import Result
-from rotting.simulation.simulate import simulate_all
 
-ROUNDS = 40_000_000  # of one policy under one reading, which decide the number of runs
-FEWEST_RUNS, MOST_RUNS = 40, 200
+ROUNDS = 60_000_000  # of all policies under all readings, beyond which no more than the fewest runs are played
+FEWEST_RUNS, MOST_RUNS = 20, 200
+BATCH = 20  # runs, after which it is decided whether more are needed
 # In per cent, at the lower end of the interval. In problems whose arms are alike every policy gains about nothing, and loses
 # nothing: without a least gain, chance would recommend one policy of a log that cannot show any difference. Policies whose
 # smallest gains differ by less are practically tied.
 LEAST_GAIN = 1.0
 NAMED = 5  # tied policies that a sentence names
 _OUTSIDE = 0.025  # of the runs lie below an interval, and as many above
-_AT_ONCE = 20  # runs whose means are in memory at a time
+_MISFIT = 3.5  # standard errors by which what the log earned may differ from what its choices earn on the fitted problems
+_MISFIT_SHARE = 0.03  # a smaller difference does not matter
+_FEW_SHARE = 0.1  # of the rounds that a policy may spend more than the log did on arms with a handful of events
 
 
 class Gain(NamedTuple):
@@ -104,11 +104,15 @@ class Advice(Plotted):
             Column("mean reward, all rounds", lambda row: interval_text(row["reward"], style)),
         )
         rows = [{**each._asdict(), "policy": labels[each.policy]} for each in self.gains]
-        plays = f"Every policy plays as many rounds, in {self.runs} problems that the log could have come from."
-        notes = (
-            f"The log earned {earned_text(self.log)} in {int(self.log.known.sum()):,} rounds. {plays}",
-            "The intervals contain 95 % of the results. Gains are relative to the choices of the log in the same problem.",
-        )
+        notes: tuple[str, ...] = ()
+        if rows:
+            missing = list(dict.fromkeys(each.gain.reason for each in self.gains if isinstance(each.gain, NoInterval)))
+            notes = (
+                f"The log earned {earned_text(self.log)} in {len(self.log):,} rounds. Every policy plays as many rounds.",
+                f"It chooses among the arms that could be chosen, in {self.runs} problems that the log could have come from.",
+                "The intervals contain 95 % of the results. Gains are relative to the choices of the log in the same problem.",
+                *(f"{NO_INTERVAL} No gain: {each}." for each in missing),
+            )
         return FormattedTable((self.reason,), columns, rows, left=2, notes=notes)
 
     def figure(self) -> Figure:
@@ -147,13 +151,14 @@ def advise(
     one whose smallest gain is the largest, if that gain is at least 1 %; the smallest gain of a policy is the lowest end of its
     intervals under all readings.
 
-    Every policy plays as many rounds as the log has rewards.
+    Every policy plays as many rounds as the log has rows, and chooses in each of them among the arms that were launched, or
+    that the log lists as available. Problems on which the log's own choices do not earn what the log earned are no base for
+    advice, nor is a log that chose arms by unit: `reason` says so.
 
     Args:
         log: the log.
-        policies: the policies to compare; by default RAW-UCB and others that fit the rewards.
-        runs: the number of problems of each reading; by default 200, fewer if the log has more than 200,000 rewards, and 40
-            from 1,000,000 rewards on. With fewer than 40, intervals contain less than 95 %.
+        policies: the policies to compare; by default RAW-UCB, UCB1 and uniform choices.
+        runs: the number of problems of each reading; by default from 20 to 200, until the advice is clear.
         seed: the seed of the problems, the rewards, and the randomness of the policies.
         progress: show a progress bar; by default on a terminal and in a notebook.
 
@@ -164,22 +169,73 @@ def advise(
         >>> advice.policy
         UCB1(sigma=0.1)
         >>> advice.reason
-        'Whichever way your arms wear out, UCB1 would have earned 59 % more.'
+        'Whether arms wear out with their pulls or with time, UCB1 would have earned 59 % more.'
     """
     check_log(log)
     seed = nonnegative_int("seed", seed)
-    listed = tuple(default_policies(log)) if policies is None else check_policies(policies)
-    number = default_runs(log) if runs is None else positive_int("runs", runs)
+    listed = tuple(default_policies()) if policies is None else check_policies(policies)
+    number = None if runs is None else positive_int("runs", runs)
     return advise_with(diagnose(log), listed, number, seed, progress)
 
 
-def advise_with(diagnosis: Diagnosis, policies: Sequence[Policy], runs: int, seed: int, progress: bool | None) -> Advice:
+def advise_with(diagnosis: Diagnosis, policies: Sequence[Policy], runs: int | None, seed: int, progress: bool | None) -> Advice:
     """Return what `advise` does, given the diagnosis of the log."""
-    falling = all(each.verdict != "rises" for each in diagnosis.arms)
-    families = [fit(diagnosis.log, clock, falling) for clock in _readings(diagnosis.decay)]
-    gains = gains_on(families, policies, runs, seed, progress)
+    log = diagnosis.log
+    why = _why_none(diagnosis)
+    if why is None:
+        families = [fit(log, clock, _falls(diagnosis)) for clock in _readings(diagnosis.decay)]
+        why = _misfit(log, families, seed)
+    if why is not None:
+        return Advice(log, diagnosis, (), None, f"No policy is recommended: {why}.", 0)
+    gains, played = gains_on(log, families, policies, runs, seed, progress)
     policy, reason = _choice(gains, policies)
-    return Advice(diagnosis.log, diagnosis, tuple(gains), policy, reason, runs)
+    return Advice(log, diagnosis, tuple(gains), policy, reason, played)
+
+
+def _falls(diagnosis: Diagnosis) -> bool:
+    """Return whether no arm rises, as far as the log shows."""
+    return all(each.verdict != "rises" for each in diagnosis.arms)
+
+
+def _why_none(diagnosis: Diagnosis) -> str | None:
+    """Return why no problems can be fitted; None if they can."""
+    log = diagnosis.log
+    if not log.known.any():
+        return "the log has no known reward"
+    if diagnosis.targeted:
+        return (
+            "the log chose arms by unit, and policies that are not told the unit would give that up; compare policies for "
+            "groups of similar units, each with a log of its own"
+        )
+    if log.total_row is not None:
+        return f"{log.total_row}; leave it out first"
+    if few_events(log).all():
+        return f"no arm has {FEWEST_EVENTS} rewards other than 0"
+    return None
+
+
+def _misfit(log: Log, families: Sequence[FittedFamily], seed: int) -> str | None:
+    """Return why the fitted problems are not those of the log: its choices, or a random arm, earn something else on them."""
+    known = log.reward[log.known]
+    earned, noise = float(known.sum()), float(known.var()) * known.size
+    random = [each.value for each in fixed_choices(log) if each.arm is None]
+    for family in families:
+        runs = range(BATCH)
+        paid = np.array([family.log_reward(run, seed) for run in runs])
+        mean, error = float(paid.mean()), math.sqrt(float(paid.var(ddof=1)) + noise)
+        if abs(earned - mean) > max(_MISFIT * error, _MISFIT_SHARE * abs(earned)):
+            return (
+                f"its own choices would earn {mean:,.4g} on the problems that were fitted to the log, but earned {earned:,.4g}"
+            )
+        if random and random[0].low is not None and random[0].high is not None:
+            drawn = np.array([family.random_reward(log, run, seed) for run in runs])
+            low, high = _predicted(drawn)
+            if high < random[0].low or low > random[0].high:
+                return (
+                    f"a random arm would pay {drawn.mean():.4g} a round on the problems that were fitted to the log, but pays "
+                    f"{random[0].low:.4g} to {random[0].high:.4g} by its propensities"
+                )
+    return None
 
 
 def _readings(decay: Decay) -> tuple[Clock, ...]:
@@ -191,51 +247,105 @@ def _readings(decay: Decay) -> tuple[Clock, ...]:
             return (clock,)
 
 
-def default_runs(log: Log) -> int:
-    """Return the number of problems that each policy plays under each reading."""
-    return min(max(ROUNDS // max(int(log.known.sum()), 1), FEWEST_RUNS), MOST_RUNS)
-
-
-def default_policies(log: Log) -> list[Policy]:
-    """Return policies that fit the rewards of a log."""
-    reward = log.reward[log.known]
-    rounds, n_arms = max(reward.size, 2), len(log.arms)
-    window = max(2 * n_arms, math.ceil(math.sqrt(rounds * math.log(rounds))))
-    thompson = ThompsonSampling()
-    if not np.isin(reward, (0.0, 1.0)).all():
-        thompson = ThompsonSampling("gaussian", sigma=max(float(reward.std()), np.finfo(float).tiny))
-    windows: list[Policy] = [RAWUCB(sigma="estimate"), EffRAWUCB(sigma="estimate"), SWUCB(tau=window, sigma="estimate")]
-    return [*windows, UCB1(sigma="estimate"), thompson, Uniform()]
+def default_policies() -> list[Policy]:
+    """Return policies that fit any rewards: one that looks at recent rewards, one that never forgets, one that never learns."""
+    return [RAWUCB(sigma="estimate"), UCB1(sigma="estimate"), Uniform()]
 
 
 def gains_on(
-    families: Sequence[FittedFamily], policies: Sequence[Policy], runs: int, seed: int, progress: bool | None = None
-) -> list[Gain]:
-    """Return the gains of policies on the problems of families, family by family."""
-    played = [Simulation(policies, family, runs=runs, seed=seed, checkpoints=[]) for family in families]
-    results = simulate_all(played, progress=progress)
-    return [gain for family, result in zip(families, results, strict=True) for gain in _gains(family, result)]
+    log: Log,
+    families: Sequence[FittedFamily],
+    policies: Sequence[Policy],
+    runs: int | None,
+    seed: int,
+    progress: bool | None = None,
+) -> tuple[list[Gain], int]:
+    """Return the gains of policies on the problems of families, family by family, and the number of runs of each.
+
+    Args:
+        log: the log, whose choices are the reference, and which says what could be chosen.
+        families: the problems.
+        policies: what is compared.
+        runs: of each family; None to go on until the advice is clear.
+        seed: of the problems, the rewards and the policies.
+        progress: as for `advise`.
+    """
+    most = MOST_RUNS if runs is None else runs
+    affordable = ROUNDS // max(len(families) * len(policies) * len(log), 1)
+    limit = min(most, max(affordable // BATCH * BATCH, FEWEST_RUNS)) if runs is None else runs
+    openings = openings_of(log)
+    rounds = limit * len(families) * len(log)
+    players = [[Player(policy, family.noise, len(log.arms), rounds) for policy in policies] for family in families]
+    rewards = [np.zeros((len(policies), 0)) for _ in families]
+    logged = [np.zeros(0) for _ in families]
+    few = families[0].few
+    on_few = np.zeros(len(policies))
+    played = 0
+    total = limit * len(families) * len(policies)
+    with Progress(total, "games on fitted problems", show=progress) as bar, ThreadPoolExecutor(cpu_count()) as pool:
+        while played < limit:
+            batch = range(played, min(played + BATCH, limit))
+            for k, family in enumerate(families):
+                found = list(pool.map(partial(_play_run, family, players[k], openings, seed, bar), batch))
+                rewards[k] = np.column_stack([rewards[k], *(earned for earned, _ in found)])
+                on_few += np.array([pulls[:, few].sum(axis=1) for _, pulls in found]).sum(axis=0)
+                logged[k] = np.append(logged[k], [family.log_reward(run, seed) for run in batch])
+            played = batch.stop
+            if runs is None and played >= 2 * BATCH and _is_clear(rewards, logged, log):
+                break
+    spent = on_few / (played * len(families) * len(log)) - float(few[log.arm].mean())
+    scale = len(log) / max(int(log.known.sum()), 1)
+    gains = []
+    for family, paid, own in zip(families, rewards, logged, strict=True):
+        for policy, each, share in zip(policies, paid, spent, strict=True):
+            gain = _relative(each, own * scale)
+            if share > _FEW_SHARE:
+                gain = NoInterval(math.nan, f"it would rest on arms with fewer than {FEWEST_EVENTS} rewards other than 0")
+            gains.append(Gain(policy, family.clock, _interval(each), gain))
+    return gains, played
 
 
-def _gains(family: FittedFamily, result: Result) -> list[Gain]:
-    """Return the gains of policies: the reward of a game is that of the reference less the regret, in the same problem."""
-    runs, seed = result.runs, result.seed
-    draws = FamilyDraws(family, family.problem(0, seed), family_key(seed), result.checkpoints, family.reference or OPTIMAL)
-    optimum = np.concatenate([draws.tables(k, min(_AT_ONCE, runs - k))[1][:, -1] for k in range(0, runs, _AT_ONCE)])
-    log_rewards = np.array([family.log_reward(run, seed) for run in range(runs)])
+def _play_run(
+    family: FittedFamily, players: Sequence[Player], openings: Openings, seed: int, bar: Progress, run: int
+) -> tuple[Floats, Ints]:
+    """Return what each policy earns in the problem of a run, and its pulls [policy, arm]."""
+    table = family.table(run, seed)
     found = []
-    for k, policy in enumerate(result.policies):
-        rewards = optimum - result.regret[k, :, -1]
-        found.append(Gain(policy, family.clock, _interval(rewards), _relative(rewards, log_rewards)))
-    return found
+    for player in players:
+        found.append(player.on_means(table, openings, family.seen, seed, run))
+        bar.advance()
+    return np.array([each.earned for each in found]), np.array([each.pulls for each in found])
+
+
+def _is_clear(rewards: Sequence[Floats], logged: Sequence[Floats], log: Log) -> bool:
+    """Return whether more runs would hardly change which policies gain enough."""
+    scale = len(log) / max(int(log.known.sum()), 1)
+    if any(own.min() <= 0 for own in logged):
+        return True
+    found = [[100 * (paid / (own * scale) - 1) for paid in rows] for rows, own in zip(rewards, logged, strict=True)]
+    for gains in zip(*found, strict=True):
+        lows = [(_predicted(each)[0], 2 * float(each.std(ddof=1)) / math.sqrt(each.size)) for each in gains]
+        low, error = min(lows)
+        if abs(low - LEAST_GAIN) < 2 * error:
+            return False
+    return True
+
+
+def _predicted(values: Floats) -> tuple[float, float]:
+    """Return an interval that contains the result of one more run with a chance of 95 %, for values that are nearly normal."""
+    half = t_critical(values.size - 1) * float(values.std(ddof=1)) * math.sqrt(1 + 1 / values.size)
+    return float(values.mean()) - half, float(values.mean()) + half
 
 
 def _interval(values: Floats) -> Interval:
-    """Return the mean of the runs, and the interval that contains 95 % of them."""
+    """Return the mean of the runs, and the interval that contains 95 % of them; with few runs, of one more run."""
     ordered = np.sort(values)
-    outside = int(_OUTSIDE * (values.size + 1))
-    first = max(outside - 1, 0)
-    return Interval(float(values.mean()), float(ordered[first]), float(ordered[values.size - 1 - first]))
+    first = max(int(_OUTSIDE * (values.size + 1)) - 1, 0)
+    low, high = float(ordered[first]), float(ordered[values.size - 1 - first])
+    if BATCH <= values.size < 2 * BATCH:
+        least, most = _predicted(values)
+        low, high = min(low, least), max(high, most)
+    return Interval(float(values.mean()), low, high)
 
 
 def _relative(rewards: Floats, log_rewards: Floats) -> Interval:
@@ -276,7 +386,11 @@ def _tie(names: Sequence[str]) -> str:
 
 def _when(gains: Sequence[Gain]) -> str:
     clocks = dict.fromkeys(each.clock for each in gains)
-    return "Whichever way your arms wear out" if len(clocks) > 1 else f"If arms wear out with {_WORDS[next(iter(clocks))]}"
+    return (
+        "Whether arms wear out with their pulls or with time"
+        if len(clocks) > 1
+        else f"If arms wear out with {_WORDS[next(iter(clocks))]}"
+    )
 
 
 def sentence_names(policies: Sequence[Policy]) -> list[str]:

@@ -1,32 +1,33 @@
-"""`fit`: problems that a log could have come from, a new one in every run of a simulation."""
+"""`fit`: problems that a log could have come from, a new one in every run of a simulation.
+
+An arm with a handful of events has no curve of its own: one lucky click among two pulls would make it the best arm of all. Its
+level is that of all arms, times a factor whose distribution follows from its events, and from how much arms differ at all
+(Robbins 1956).
+"""
 
 import hashlib
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import run_number
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.logs.clocks import FEWEST_UNITS, Clock
-from rotting.logs.levels import (
-    Cells,
-    CellTable,
-    cell_table,
-    cells_of,
-    draw_curves,
-    draw_levels,
-    levels_of,
-    pull_starts,
-    round_starts,
-)
+from rotting.logs.cells import FEWEST_EVENTS, Clock, scale_of, sums_by
+from rotting.logs.cells import cells_of as cells_of_log
+from rotting.logs.games import means_of
+from rotting.logs.levels import Cells, cells_of, draw_levels, levels_of, pull_starts, round_starts
 from rotting.logs.log import Log, check_log, positions
+from rotting.logs.trends import common_change, pulls_effect
+from rotting.policies.kernels.elementary import powers
 from rotting.problems.arms import Arm, Product, Rested, Restless, Sum
 from rotting.problems.decays import Piecewise
-from rotting.problems.families import ProblemFamily, family_key, generator
+from rotting.problems.families import ProblemFamily, family_key, generator, normals
 from rotting.problems.mean_table import PRODUCT, SUM, Means, Steps, join, merge, one_arm
 from rotting.problems.noise import Bernoulli, Noise, Noiseless, Poisson, Resampled
 from rotting.problems.oracle import GREEDY_RISING, GREEDY_TWO_CLOCKS
@@ -34,25 +35,28 @@ from rotting.problems.problem import Problem
 
 CLOCKS = get_args(Clock)
 _KEPT_CURVES = 256  # runs: more than `advise` plays for a reading
+_MARKS = 200  # rows at which a random arm is looked at
+_MOST_ALIKE = 1e4  # the largest shape of the distribution of arms: they differ by a hundredth at least
 RESIDUALS = 512  # in a table of residuals: each stands for 0.2 % of the rewards
 _FEWEST_RESIDUALS = 10  # rewards of a cell whose residuals are used; its mean takes up a tenth of their variance at most
 _DISPERSION = (0.8, 1.25)  # the variance of counts divided by their mean, which is 1 if they are Poisson: up to a quarter off
 
 
 class Rounds(NamedTuple):
-    """The rows of a log that have a reward: the rounds of a game."""
+    """The rows of a log that have a reward. Pulls and rounds count the others, too."""
 
     arm: Ints
     reward: Floats
     unit: Ints
-    pulls: Ints  # of the arm before, in all units together, rows without a reward included
+    round: Ints
+    pulls: Ints  # of the arm before, in all units together
     own_pulls: Ints  # the same in the unit of the row
 
 
 def rounds_of(log: Log) -> Rounds:
-    """Return the rounds of a log."""
-    known = log.known
-    return Rounds(log.arm[known], log.reward[known], log.unit[known], positions(log.arm)[known], log.own_pulls[known])
+    """Return the rows of a log that have a reward."""
+    known = np.flatnonzero(log.known)
+    return Rounds(log.arm[known], log.reward[known], log.unit[known], known, positions(log.arm)[known], log.own_pulls[known])
 
 
 class Curves(NamedTuple):
@@ -77,7 +81,7 @@ class FittedFamily(ProblemFamily):
         clock: the clock along which arms wear out.
         falling: whether no arm may rise.
         n_arms: K.
-        horizon: the number of rows with a reward, which is the longest game.
+        horizon: the number of rows, which is the longest game.
         noise: the distribution of the rewards around their means.
     """
 
@@ -86,23 +90,24 @@ class FittedFamily(ProblemFamily):
     def __init__(self, log: Log, clock: Clock, falling: bool) -> None:
         rows = rounds_of(log)
         self.clock, self.falling = clock, falling
-        self.n_arms, self.horizon = len(log.arms), rows.reward.size
+        self.n_arms, self.horizon = len(log.arms), len(log)
         self.name = f"log, wear with {clock}"
-        ticks, starts = rows.pulls, pull_starts(log.pulls, self.horizon)
-        if clock == "time":
-            ticks, starts = np.arange(self.horizon), round_starts(self.n_arms, self.horizon)
-        cells = cells_of(rows.arm, ticks, rows.reward, self.n_arms, starts)
-        self.noise = fitted_noise(rows.arm, ticks, rows.reward, cells)
+        self.few = few_events(log)
+        self.seen = log.known.astype(np.int64)
+        self._events = _Events.of(rows, self.n_arms)
         self._lowest = 0.0 if rows.reward.min() >= 0 else -math.inf
-        self._fitted: Cells | CellTable
-        self._starts: tuple[Ints, Ints]  # of the pieces over pulls and over rounds
+        self._share = _share_of_pulls(log) if clock == "both" else (1.0, 0.0)
+        by_pulls, by_round = pull_starts(log.pulls, self.horizon), round_starts(self.n_arms, self.horizon)
         nothing = np.zeros(1, np.int64)
-        if clock == "both":
-            self._fitted = cell_table(rows.arm, rows.unit, rows.own_pulls, rows.reward, self.n_arms, starts)
-            self._starts = starts, self._fitted.rounds
-        else:
-            self._fitted = cells
-            self._starts = (starts, nothing) if clock == "pulls" else (nothing, starts)
+        self._starts = nothing if clock == "time" else by_pulls, nothing if clock == "pulls" else by_round
+        self._cells = {
+            each: cells_of(rows.arm, ticks, rows.reward, self.n_arms, starts)
+            for each, ticks, starts in (("pulls", rows.pulls, by_pulls), ("time", rows.round, by_round))
+            if clock in {each, "both"}
+        }
+        first, cells = next(iter(self._cells.items()))
+        self.noise = fitted_noise(rows.arm, rows.pulls if first == "pulls" else rows.round, rows.reward, cells)
+        self._kind = PRODUCT if clock == "both" and self._lowest == 0.0 else SUM
         self._pull_counts = _pull_counts(rows, self.n_arms, *self._starts)
         hasher = hashlib.sha256()
         for array in (rows.arm, rows.reward, rows.unit, rows.pulls, rows.own_pulls, *self._starts):  # all that it is made from
@@ -128,18 +133,60 @@ class FittedFamily(ProblemFamily):
     def draw_curves(self, run: int, key: int) -> Curves:
         """Draw the means of a run."""
         rng = generator(key, run)
+        drawn = {clock: self._draw_levels(cells, rng) for clock, cells in self._cells.items()}
         nothing = np.zeros((self.n_arms, 1))
-        if isinstance(self._fitted, Cells):
-            levels = draw_levels(levels_of(self._fitted, rng), rng, self._lowest, self.noise.highest_mean, falling=self.falling)
-            return Curves(levels, nothing) if self.clock == "pulls" else Curves(nothing, levels)
-        pulls, rounds = draw_curves(self._fitted, rng, falling=self.falling)
-        if self._fitted.multiplicative:
-            most = np.maximum(rounds.max(axis=1, keepdims=True), np.finfo(float).tiny)
-            pulls = np.minimum(pulls, self.noise.highest_mean / most)
-        return Curves(pulls, rounds)
+        if self.clock != "both":
+            return Curves(drawn.get("pulls", nothing), drawn.get("time", nothing))
+        # Each clock alone explains the whole fall of an arm: of both together, each has a share in it.
+        mean, error = self._share
+        share = min(max(mean + error * float(normals(rng, (1,))[0]), 0.0), 1.0)
+        if self._kind == PRODUCT:
+            return Curves(powers(drawn["pulls"], share), powers(drawn["time"], 1 - share))
+        return Curves(share * drawn["pulls"], (1 - share) * drawn["time"])
+
+    def _draw_levels(self, cells: Cells, rng: np.random.Generator) -> Floats:
+        """Draw the levels [arm, cell] along a clock."""
+        # Arms with few events do not tell how much arms differ, nor how they walk.
+        used = cells if self.few.all() else cells._replace(counts=np.where(self.few, 0.0, cells.counts))
+        levels = draw_levels(levels_of(used, rng), rng, self._lowest, self.noise.highest_mean, falling=self.falling)
+        return self._with_few(levels, cells, rng) if self.few.any() else levels
+
+    def _with_few(self, levels: Floats, cells: Cells, rng: np.random.Generator) -> Floats:
+        """Return levels [arm, cell] in which arms with few events have those of all arms, times a factor of their own."""
+        weight = np.where(self.few[:, None], 0.0, cells.counts.T)
+        level = np.full(self.n_arms, self._events.level)
+        common = np.ones(levels.shape[1])
+        if weight.sum() > 0:
+            seen = weight.sum(axis=0)
+            curve = (weight * levels).sum(axis=0) / np.maximum(seen, 1e-300)
+            last = np.maximum.accumulate(np.where(seen > 0, np.arange(seen.size), 0))
+            common = curve[last] / max(float((weight * levels).sum() / weight.sum()), np.finfo(float).tiny)
+        factor = self._events.draw(self.few, rng)
+        few = np.clip(level[:, None] * factor[:, None] * common, self._lowest, self.noise.highest_mean)
+        return np.where(self.few[:, None], few, levels)
+
+    def table(self, run: int, seed: int = 0) -> Means:
+        """Return the means of the problem of a run, for games whose arms are not always there."""
+        curves = self.curves(run, family_key(seed))
+        return means_of(
+            curves.rounds, curves.pulls, self._starts[1], self._starts[0], self._kind, on_rounds=self.clock == "time"
+        )
+
+    def random_reward(self, log: Log, run: int, seed: int = 0) -> float:
+        """Return the mean reward of a random arm, as the log has worn it, in the problem of a run."""
+        pulls, rounds = self.curves(run, family_key(seed))
+        marks = np.linspace(0, len(log) - 1, _MARKS).astype(np.int64)
+        part = np.searchsorted(marks, np.arange(len(log)), side="left")
+        counts = np.zeros((marks.size, self.n_arms), np.int64)
+        np.add.at(counts, (part, log.arm), 1)
+        at_pulls = np.searchsorted(self._starts[0], np.cumsum(counts, axis=0), side="right") - 1
+        at_rounds = np.searchsorted(self._starts[1], marks, side="right") - 1
+        arms = np.arange(self.n_arms)
+        worn, season = pulls[arms, at_pulls], rounds[:, at_rounds].T
+        return float((worn * season if self._kind == PRODUCT else worn + season).mean())
 
     def log_reward(self, run: int, seed: int = 0) -> float:
-        """Return the mean reward of the choices of the log, all rounds together, in the problem of a run."""
+        """Return the mean reward of the rows of the log with a known reward, all together, in the problem of a run."""
         pulls, rounds = self.curves(run_number("run", run), family_key(seed))
         both = pulls[:, :, None], rounds[:, None, :]
         return float((self._pull_counts * (both[0] * both[1] if self._kind == PRODUCT else both[0] + both[1])).sum())
@@ -149,10 +196,6 @@ class FittedFamily(ProblemFamily):
         curves = self.curves(run, key)
         for pulls, rounds in zip(*curves, strict=True):  # adding zero turns -0.0 into 0.0
             yield merge(self._starts[0], pulls + 0.0), merge(self._starts[1], rounds + 0.0)
-
-    @property
-    def _kind(self) -> int:
-        return PRODUCT if isinstance(self._fitted, CellTable) and self._fitted.multiplicative else SUM
 
     def means(self, run: int, key: int, horizon: int) -> Means:
         """Return the table of a run's problem."""
@@ -188,10 +231,57 @@ def _kept_curves(family: FittedFamily, run: int, key: int) -> Curves:
 def _pull_counts(rows: Rounds, n_arms: int, pull_pieces: Ints, round_pieces: Ints) -> Floats:
     """Return how often the log pulled each arm in each piece of pulls and of rounds."""
     pulls = np.searchsorted(pull_pieces, rows.pulls, side="right") - 1
-    rounds = np.searchsorted(round_pieces, np.arange(rows.arm.size), side="right") - 1
+    rounds = np.searchsorted(round_pieces, rows.round, side="right") - 1
     shape = n_arms, pull_pieces.size, round_pieces.size
     places = np.ravel_multi_index((rows.arm, pulls, rounds), shape)
     return np.bincount(places, minlength=math.prod(shape)).astype(float).reshape(shape)
+
+
+def _share_of_pulls(log: Log) -> tuple[float, float]:
+    """Return the share of the fall of all arms that goes with their pulls, and its error."""
+    cells = cells_of_log(log)
+    pulls, trend = pulls_effect(cells), common_change(cells, []).trend
+    if pulls is None or trend.value >= -2 * trend.error:
+        return 0.5, 0.5
+    drawn = pulls.wear.times(pulls.drift / trend.value)
+    return round(drawn.value, 3), round(drawn.error, 3)  # the same on every machine
+
+
+def few_events(log: Log) -> NDArray[np.bool_]:
+    """Return the arms with too few events for a level of their own; none if rewards are measurements."""
+    known = log.reward[log.known]
+    if not scale_of(known).ratios:
+        return np.zeros(len(log.arms), bool)
+    return np.bincount(log.arm[log.known], known != 0, len(log.arms)) < FEWEST_EVENTS
+
+
+@dataclass(frozen=True, eq=False)
+class _Events:
+    """The events of each arm, and those that it would have if arms were alike, in numbers of typical size."""
+
+    level: float
+    seen: Floats
+    expected: Floats
+
+    @classmethod
+    def of(cls, rows: Rounds, n_arms: int) -> "_Events":
+        """Return the events of the arms."""
+        total = float(rows.reward.sum())
+        size = float((rows.reward**2).sum()) / total if total > 0 else 1.0
+        level = total / rows.reward.size
+        pulls = np.bincount(rows.arm, minlength=n_arms)
+        return cls(level, sums_by(rows.arm, rows.reward, n_arms) / size, np.asarray(pulls * (level / size), np.float64))
+
+    def draw(self, few: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
+        """Draw the factor of each arm, given its events: Gamma, with a shape that follows from how much arms differ."""
+        square, total = float((self.expected**2).sum()), float(self.expected.sum())
+        noise = total + float(normals(rng, (1,))[0]) * (2 * square) ** 0.5  # of the squared differences, if arms are alike
+        apart = float(((self.seen - self.expected) ** 2).sum()) - noise
+        between = min(max(apart / max(square, 1e-300), 1 / _MOST_ALIKE), 1.0)
+        shape = 1 / between + self.seen
+        # The cube root of a Gamma variable is nearly normal (Wilson and Hilferty 1931).
+        root = np.maximum(1 - 1 / (9 * shape) + normals(rng, shape.shape) / (3 * np.sqrt(shape)), 0.0)
+        return np.asarray(shape * root * root * root / (1 / between + self.expected))
 
 
 def _until(steps: Steps, horizon: int) -> Steps:
@@ -214,10 +304,12 @@ def fit(log: Log, clock: Clock, falling: bool = True) -> FittedFamily:
     The noise is fitted as well: rewards of 0 or 1, Poisson counts, or residuals drawn from those of the log
     (`rotting.Resampled`).
 
+    `simulate` lets policies choose among all arms in all rounds; `advise` also knows which ones could be chosen.
+
     Args:
-        log: the log. A row without a reward is not a round, but it wears out its arm.
-        clock: along which clock arms wear out: "pulls", "time", or "both". "both" needs a log with units, since without them
-            either clock explains the same rewards.
+        log: the log. A row without a reward wears out its arm, too.
+        clock: along which clock arms wear out: "pulls", "time", or "both". How much each of both wears is drawn in every run:
+            from what the units of the log say, or anything from nothing to all without units.
         falling: whether arms never rise. If they may, regret on the clock of pulls is measured against the greedy oracle.
 
     Example:
@@ -234,11 +326,6 @@ def fit(log: Log, clock: Clock, falling: bool = True) -> FittedFamily:
         raise InvalidTypeError("falling", "be True or False", falling)
     if not log.known.any():
         raise InvalidValueError("log", "have a row with a reward", log, got="none")
-    if clock == "both" and len(log.units) < FEWEST_UNITS:
-        hint = ": without them, either clock explains the same rewards, and nothing tells how much each of them wears"
-        raise InvalidValueError(
-            "log", f"have at least {FEWEST_UNITS} units for clock='both'", log, got=f"{len(log.units)}", hint=hint
-        )
     return FittedFamily(log, clock, falling)
 
 

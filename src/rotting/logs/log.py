@@ -1,6 +1,7 @@
 """`Log`: the decisions of the past, in their order, with what each of them paid."""
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from datetime import UTC, datetime
 
@@ -12,7 +13,8 @@ from rotting.common.display.tables import Column as TableColumn
 from rotting.common.display.tables import FormattedTable, number_format
 from rotting.common.html_parts import block
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.logs.tables import PROPENSITIES, REWARDS, Column, Labels, check_lengths, read_table
+from rotting.live.values import Duration, seconds_in
+from rotting.logs.tables import PROPENSITIES, REWARDS, Column, Labels, Table, check_lengths, read_table
 
 
 class Log:
@@ -34,6 +36,8 @@ class Log:
         available: the name of a column with the arms that could be chosen; in a text file, as JSON: `["a", "b"]`.
         decision: the name of a column with the ids of the decisions: two rows with the same id are an error.
         name: the name of the bandit, if the data is a store or an export with several.
+        delay: how long a reward may take, such as "2d", or a number if `time` has numbers. The rewards of the rows that are
+            younger than that at the end of the log may still come, so they count as missing.
 
     Attributes:
         arms: the names of the K arms, in the order of their first rows.
@@ -43,6 +47,8 @@ class Log:
         units: the names of the units; `("",)` without a column.
         unit: the unit of each row, as a position in `units`.
         own_pulls: how often the arm of each row was pulled before, by its unit.
+        notes: what is odd about the data, a sentence for each.
+        total_row: the sentence about a row that seems to hold the sum of the others; None without one.
 
     Example:
         >>> log = Log([("a", 1.0), ("b", 0.0), ("a", 0.5), ("a", None)])
@@ -63,6 +69,7 @@ class Log:
         available: str | None = None,
         decision: str | None = None,
         name: str | None = None,
+        delay: Duration | None = None,
     ) -> None:
         table = read_table(data, name, keep_missing=True)
         if table.is_log:  # which has all of these
@@ -75,9 +82,10 @@ class Log:
         size = len(columns["arm"])
         if not size:
             raise InvalidValueError("data", "have at least one row", data, got="none")
-        arms = columns["arm"].labels(may_look_missing=table.is_log)
+        notes = list(table.notes)
+        arms = _labels(columns["arm"], notes, table)
+        units = _labels(columns["unit"], notes, table) if "unit" in columns else Labels(("",), np.zeros(size, np.int64))
         rewards = columns["reward"].numbers(REWARDS, may_be_missing=True)
-        units = columns["unit"].labels() if "unit" in columns else Labels(("",), np.zeros(size, np.int64))
         times, dated = columns["time"].times() if "time" in columns else (np.arange(size, dtype=np.float64), False)
         chances = columns["propensity"].numbers(PROPENSITIES, may_be_missing=True) if "propensity" in columns else None
         choices = columns["available"].sets() if "available" in columns else None
@@ -94,6 +102,15 @@ class Log:
         self.available = None if choices is None else [choices[k] for k in order]
         self.has_units, self.has_times, self.has_dates = unit is not None, time is not None, dated
         self.own_pulls = positions(self.unit * len(self.arms) + self.arm)
+        self.young = 0
+        if delay is not None:
+            self.reward, self.young = _without_young(self.reward, self.time, delay, dated=dated, timed=time is not None)
+        self.total_row = None if table.is_log else _total_row(rewards, columns["reward"])
+        notes += [] if self.total_row is None else [f"{self.total_row[0].upper()}{self.total_row[1:]}."]
+        repeated = 0 if table.is_log or "decision" in columns or not dated else _repeated(self)
+        if repeated:
+            notes.append(f"{repeated:,} rows are equal to a row before them in all columns that were named: are they in twice?")
+        self.notes = tuple(notes)
         for array in (self.arm, self.reward, self.time, self.unit, self.own_pulls):
             array.flags.writeable = False
 
@@ -165,6 +182,55 @@ def positions(which: Ints) -> Ints:
     return found
 
 
+def _labels(column: Column, notes: list[str], table: Table) -> Labels:
+    """Return names of arms or units; those that differ by spaces around them are one, with a note."""
+    found = column.labels(may_look_missing=table.is_log)
+    if table.is_log or not any(isinstance(each, str) and each != each.strip() for each in found.names):
+        return found
+    bare = [each.strip() if isinstance(each, str) else each for each in found.names]
+    numbers = {name: k for k, name in enumerate(dict.fromkeys(bare))}
+    joined = next((name for name, count in Counter(bare).items() if count > 1), None)
+    if joined is not None:
+        notes.append(f"Column {column.name!r} has {joined!r} with and without spaces around it, which count as one.")
+    return Labels(tuple(numbers), np.array([numbers[each] for each in bare])[found.which])
+
+
+def _without_young(reward: Floats, time: Floats, delay: Duration, *, dated: bool, timed: bool) -> tuple[Floats, int]:
+    """Return the rewards without those that may still come, and their number."""
+    if not timed:
+        raise InvalidValueError("delay", "come with the name of a column of times, `time`", delay)
+    if isinstance(delay, str) and not dated:
+        raise InvalidValueError("delay", "be a number, as the times are", delay)
+    young = time > time[-1] - seconds_in("delay", delay)
+    return np.where(young, np.nan, reward), int(young.sum())
+
+
+def _total_row(reward: Floats, column: Column) -> str | None:
+    """Return a sentence about a row that holds the sum of the others, as far as its size tells; None without one."""
+    known = np.flatnonzero(~np.isnan(reward))
+    if known.size < 20:
+        return None
+    largest = int(known[np.argmax(reward[known])])
+    others = reward[known[known != largest]]
+    rest = float(others.sum())
+    if others.min() < 0 or reward[largest] < 10 * others.max() or not 0.9 * rest <= reward[largest] <= 1.1 * rest:
+        return None
+    return (
+        f"the {reward[largest]:,.6g} in {column.place(largest)} is about the sum of all other rewards: is it a row of totals?"
+    )
+
+
+def _repeated(log: "Log") -> int:
+    """Return how many rows are equal to another one in time, arm, unit and reward; 0 if that may be chance."""
+    order = np.lexsort((np.nan_to_num(log.reward, nan=-1.0), log.unit, log.arm, log.time))
+    same = np.ones(max(len(log) - 1, 0), bool)
+    for each in (log.time, log.arm, log.unit, np.nan_to_num(log.reward, nan=-1.0)):
+        same &= np.diff(each[order]) == 0
+    number = int(same.sum())
+    # Rows share times that are rounded to hours or days; exact ones repeat if the rows do.
+    return number if number >= 0.01 * len(log) and np.unique(log.time).size > 0.4 * len(log) else 0
+
+
 def _check_available(arms: Labels, choices: Sequence[frozenset[Hashable]], column: Column) -> None:
     for row, (arm, possible) in enumerate(zip(arms.which, choices, strict=True)):
         if arms.names[arm] not in possible:
@@ -220,40 +286,37 @@ def _describe(log: Log) -> FormattedTable:
 
 def _lessons(log: Log) -> list[str]:
     """Return sentences about what can and cannot be learned."""
-    from rotting.logs.clocks import FEWEST_UNITS, MOST_ENTANGLED, entanglement  # noqa: PLC0415 - it builds on this module
-    from rotting.logs.diagnosis import FEWEST_REWARDS  # noqa: PLC0415 - it builds on this module
+    from rotting.logs.cells import FEWEST_EVENTS, FEWEST_UNITS, entanglement, scale_of  # noqa: PLC0415 - it builds on this module
 
-    known = np.bincount(log.arm[log.known], minlength=len(log.arms))
-    enough = int((known >= FEWEST_REWARDS).sum())
-    found = []
+    known = log.reward[log.known]
+    counted = scale_of(known).ratios
+    events = np.bincount(log.arm[log.known], (known != 0) if counted else None, len(log.arms))
+    fewest = FEWEST_EVENTS if counted else 2 * FEWEST_EVENTS
+    found = list(log.notes)
+    if log.young:
+        found.append(f"Rewards to come: those of the newest {log.young:,} rows are left out, since they may still change.")
     if log.reordered:
         found.append(
             f"Order: {log.reordered:,} of {len(log):,} rows had an earlier time than a row above them, so all rows were sorted "
             "by time. If they were in the right order before, the times are wrong: correct them, or name no column of times."
         )
-    found.append(f"Wear of single arms: {enough} of {len(log.arms)} arms have at least {FEWEST_REWARDS} rewards.")
+    what = "rewards other than 0" if counted else "rewards"
+    found.append(f"Wear of single arms: {(events >= fewest).sum()} of {len(log.arms)} arms have at least {fewest} {what}.")
     if len(log.units) >= FEWEST_UNITS:
-        entangled = entanglement(log)
-        how = "may" if entangled <= MOST_ENTANGLED else "met the arms at rates too alike to"
-        why = f"(entanglement {entangled:.2f}; at 1 they could not)"
-        found.append(f"Clock: {len(log.units)} units {how} tell pulls and time apart {why}.")
+        found.append(f"Clock: {len(log.units)} units may tell pulls and time apart (entanglement {entanglement(log):.2f}).")
     else:
         units = "without a column of units" if len(log.units) <= 1 else f"with {len(log.units)} units"
+        found.append(f"Clock: {units}, pulls and time cannot be told apart; at least {FEWEST_UNITS} units are needed.")
+    if log.missing > log.young:
         found.append(
-            f"Clock: {units}, pulls and time cannot be told apart; at least {FEWEST_UNITS} units are needed "
-            f"(entanglement {entanglement(log):.2f})."
-        )
-    if log.missing:
-        found.append(
-            f"{log.missing / len(log):.1%} of the rewards are missing. If they are zeros that nobody reported, write the "
-            f"zeros into the log first."
+            f"{(log.missing - log.young) / len(log):.1%} of the rewards are missing. If they are zeros that nobody reported, "
+            f"write the zeros into the log first."
         )
     if log.available is not None:
         partly = sum(not each.issuperset(log.arms) for each in log.available)
         if partly:
             found.append(
-                f"Not all arms were available in {partly / len(log):.1%} of the rows. Replays let policies choose among all "
-                "of them."
+                f"Not all arms were available in {partly / len(log):.1%} of the rows, and policies choose among the others."
             )
     if log.propensity is not None:
         found.append(_about_propensities(log))

@@ -5,7 +5,7 @@ arm in every round, or an arm at random.
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple
@@ -18,31 +18,25 @@ from rotting.common.display.tables import NO_INTERVAL, Column, FormattedTable, R
 from rotting.common.html_parts import block
 from rotting.common.progress import Progress
 from rotting.common.rules import nonnegative_int
-from rotting.common.statistics import LEVEL, Interval, NoInterval, t_critical
+from rotting.common.short_numbers import word_list
+from rotting.common.statistics import LEVEL, Interval, NoInterval
 from rotting.errors import InvalidValueError
 from rotting.live.bandit_state import check_learner
 from rotting.live.values import RewardRule
-from rotting.logs.clocks import Decay
+from rotting.logs.cells import Decay, scale_of
 from rotting.logs.diagnosis import Diagnosis, diagnose
+from rotting.logs.games import Played, Player, Stacks, openings_of, stacks_of
 from rotting.logs.log import Log, check_log, earned_text, sum_format
-from rotting.logs.stacks import (
-    Buckets,
-    EmptyBucket,
-    RewardStacks,
-    StackGame,
-    buckets_of,
-    draw_queues,
-    play_stacks,
-    stack_loop,
-    stacks_of,
-)
+from rotting.logs.rates import weighted_interval
 from rotting.policy import Policy, check_policies
+from rotting.problems.noise import Bernoulli, Noise, Resampled
 
-DRAWS = 20
-"""Games on queues that are drawn anew, for the interval under wear with time."""
+FEW_ANSWERED = 0.2
+"""Of the rounds: a replay that answers fewer says too little for a table."""
 _WINDOWS = tuple(25 * 2**k for k in range(16))  # rewards of an arm whose mean bounds what it pays later
 _ERROR = 0.05
 _FALSE_ALARM = 0.001  # the chance that the right propensities of a log fail their check
+_MANY_EVENTS = 200  # events of equal weight from which on a mean is nearly normal
 _FEWEST_ROWS = 30  # rows of equal weight, below which a mean is not nearly normal
 
 
@@ -69,12 +63,12 @@ class PolicyReplay:
     Args:
         policy: the policy.
         steps: how many rounds the log could answer.
-        reward: the sum of the rewards in these rounds. Exact if arms wear out with their pulls, or not at all.
+        reward: the sum of the known rewards in these rounds. Exact if arms wear out with their pulls, or not at all.
         log_reward: what the log earned in as many rounds.
         ran_out: the arm that the policy asked for when the log had no more of its rewards; None if every round was answered.
         choices: the arms that the policy chose in these rounds.
-        low: a lower bound of the sum of the rewards in all rounds of the log, on average over logs like this one, along every
-            clock that the log allows; NaN without one.
+        low: a lower bound of the sum of the rewards in all rounds of the log, on average over logs like this one, if arms wear
+            out with their pulls or not at all; NaN without one.
         high: an upper bound; NaN if there is none.
         why: why a bound is missing; empty if both are there.
     """
@@ -148,28 +142,43 @@ class Replay:
         return fixed_table(self.fixed_choices)
 
     def __repr__(self) -> str:
-        rounds = int(self.log.known.sum())
-        return f"Replay({rounds:,} rounds, {', '.join(f'{each.policy.label}: {each.steps:,}' for each in self.policies)})"
+        return (
+            f"Replay({len(self.log):,} rounds, {', '.join(f'{each.policy.label}: {each.steps:,}' for each in self.policies)})"
+        )
 
     def table(self) -> FormattedTable:
-        """Return the replays as a formatted table: how many rounds the log has rewards for, and what the policies earned."""
-        rounds = int(self.log.known.sum())
-        log_rewards = [each.log_reward for each in self.policies]
-        halves = [(each.high - each.low) / 2 for each in self.policies]
-        style = sum_format([*self.reward, *log_rewards], [each for each in halves if not math.isnan(each)])
+        """Return the replays as a formatted table: how many rounds the log has rewards for, and what the policies earned.
+
+        There are no rows if the log answers less than a fifth of its rounds.
+        """
+        rounds = len(self.log)
+        answered = [each for each in self.policies if each.steps >= FEW_ANSWERED * rounds]
+        log_rewards = [each.log_reward for each in answered]
+        halves = [(each.high - each.low) / 2 for each in answered]
+        style = sum_format(
+            [*(each.reward for each in answered), *log_rewards], [each for each in halves if not math.isnan(each)]
+        )
         columns = (
             Column("policy", lambda row: row["policy"]),
             Column("rounds answered", lambda row: f"{row['steps']:,} ({row['steps'] / rounds:.0%})"),
             Column("ran out of", lambda row: "-" if row["ran_out"] is None else str(row["ran_out"])),
             Column("reward", lambda row: f"{row['reward']:{style}}"),
             Column("log, as many rounds", lambda row: f"{row['log_reward']:{style}}"),
-            Column(f"bounds for all {rounds:,}", lambda row: _bounds_text(row, style)),
+            Column(f"bounds for all {rounds:,}, without wear with time", lambda row: _bounds_text(row, style)),
         )
         names = ("steps", "ran_out", "reward", "log_reward", "low", "high")
-        rows = [{"policy": each.policy.label, **{name: getattr(each, name) for name in names}} for each in self.policies]
-        lines = (f"The log earned {earned_text(self.log)} in {rounds:,} rounds with a known reward.",)
-        notes = dict.fromkeys(each.why for each in self.policies if each.why)
-        return FormattedTable(lines, columns, rows, left=1, notes=tuple(notes))
+        rows = [{"policy": each.policy.label, **{name: getattr(each, name) for name in names}} for each in answered]
+        lines = [f"The log earned {earned_text(self.log)} in {rounds:,} rounds."]
+        if len(answered) < len(self.policies):
+            lines.append(self._few_text([each for each in self.policies if each not in answered]))
+        notes = dict.fromkeys(each.why for each in answered if each.why)
+        return FormattedTable(tuple(lines), columns, rows, left=1, notes=tuple(notes))
+
+    def _few_text(self, few: Sequence[PolicyReplay]) -> str:
+        most = max(few, key=lambda each: each.steps)
+        names = word_list([each.policy.label for each in few], len(few))
+        share = most.steps / len(self.log)
+        return f"The log answers {share:.0%} of its rounds at most for {names}: too few to say what they would have earned."
 
     def _repr_html_(self) -> str:
         return block(repr(self), self.table()._repr_html_())
@@ -183,12 +192,10 @@ def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0, progres
     reward that the log does not have. It does not matter which policy wrote the log. If the log has units, each round belongs
     to the same unit as in the log, and every unit has its own rewards. Rows without a reward are left out.
 
-    The bounds are for what the policy earns in all rounds of the log, on average over logs like this one. They hold if no arm
-    rises, for every way of wearing out that the log allows. For wear with pulls, an arm pays no more later than its last
-    rewards suggest. For wear with time, the policy plays games whose rewards are drawn from the same arm at about the same
-    time. If the log lacks rewards of an arm for some time, there are no such games and no bounds. If time alone wears arms out,
-    there is only an upper bound, since a policy can learn the luck that such games share with the log. docs/log-intervals.md
-    shows how often the bounds hold.
+    The bounds are for what the policy earns in all rounds of the log, on average over logs like this one. They hold if arms
+    wear out with their pulls or not at all, and no arm rises: an arm then pays no more later than its last rewards suggest. A
+    log whose arms wear out with time has none: `advise` says what policies would have earned there. docs/log-intervals.md shows
+    how often the bounds hold.
 
     If the log has propensities, `fixed_choices` of the result says what one arm, or an arm at random, would have earned.
 
@@ -213,14 +220,31 @@ def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0, progres
 def replay_with(diagnosis: Diagnosis, policies: Sequence[Policy], seed: int, progress: bool | None) -> Replay:
     """Return what `replay` does, given the diagnosis of the log and policies that `check_replay` returned."""
     log = diagnosis.log
-    replayer = _Replayer(log, stacks_of(log), buckets_of(log), diagnosis.decay, seed)
+    stacks, openings = stacks_of(log), openings_of(log)
     found = []
-    with Progress(len(policies) * replayer.games, "games on the log", show=progress) as bar:
+    with Progress(len(policies), "games on the log", show=progress) as bar:
         for k, policy in enumerate(policies):
-            bar.status = f"{policy.title} ({k + 1} of {len(policies)})"  # shown at once: its first game may have to be compiled
-            found.append(replayer.replay(policy, bar))
+            bar.status = f"{policy.title} ({k + 1} of {len(policies)})"  # shown at once: it may have to be compiled
+            game = Player(policy, any_noise(log), len(log.arms), len(log)).on_stacks(stacks, openings, seed)
+            found.append(_policy_replay(policy, log, stacks, game, diagnosis.decay))
+            bar.advance()
         bar.status = ""
     return Replay(log, found)
+
+
+def _policy_replay(policy: Policy, log: Log, stacks: Stacks, game: Played, decay: Decay) -> PolicyReplay:
+    steps, (low, high, why) = game.choices.size, _bounds(log, stacks, game, decay)
+    return PolicyReplay(
+        policy,
+        steps,
+        reward=game.earned,
+        log_reward=float(np.nansum(log.reward[:steps])),
+        ran_out=None if game.ran_out is None else log.arms[game.ran_out],
+        choices=tuple(log.arms[arm] for arm in game.choices),
+        low=low,
+        high=high,
+        why=why,
+    )
 
 
 def check_replay(log: Log, policies: Policy | Sequence[Policy]) -> tuple[Policy, ...]:
@@ -235,86 +259,34 @@ def check_replay(log: Log, policies: Policy | Sequence[Policy]) -> tuple[Policy,
         rule = RewardRule(policy)
         for reward in (float(known.min()), float(known.max())):
             rule.check(reward)
-        if policy.max_rounds is not None and policy.max_rounds < known.size:
-            rule_text = f"be tuned to at least the {known.size} rounds of the log"
+        if policy.max_rounds is not None and policy.max_rounds < len(log):
+            rule_text = f"be tuned to at least the {len(log)} rounds of the log"
             raise InvalidValueError("policy", rule_text, policy, hint="; rotting.doubling(policy) plays without a horizon")
     return listed
-
-
-@dataclass(frozen=True, eq=False)
-class _Replayer:
-    """What the replays of all policies on a log share."""
-
-    log: Log
-    stacks: RewardStacks
-    buckets: Buckets | EmptyBucket
-    decay: Decay
-    seed: int
-
-    @property
-    def games(self) -> int:
-        """The number of games of a policy: one on the log, and those for an interval under wear with time."""
-        return 1 + DRAWS * (self.decay != "pulls" and isinstance(self.buckets, Buckets))
-
-    def replay(self, policy: Policy, bar: Progress) -> PolicyReplay:
-        """Return the replay of one policy."""
-        loop = stack_loop(policy, self.stacks.units.size * self.games)
-        game = play_stacks(policy, self.stacks, self.seed, loop)
-        bar.advance()
-        steps, arms = game.choices.size, self.log.arms
-        low, high, why = self._bounds(policy, game, loop, bar)
-        return PolicyReplay(
-            policy,
-            steps,
-            reward=float(game.rewards.sum()),
-            log_reward=float(self.log.reward[self.log.known][:steps].sum()),
-            ran_out=None if game.ran_out is None else arms[game.ran_out],
-            choices=tuple(arms[arm] for arm in game.choices),
-            low=low,
-            high=high,
-            why=why,
-        )
-
-    def _bounds(self, policy: Policy, game: StackGame, loop: Callable[..., bool], bar: Progress) -> tuple[float, float, str]:
-        """Return bounds of the reward in all rounds under every reading that the log allows, and why one is missing."""
-        readings = []
-        if self.decay != "time":
-            readings.append(_bounds_by_pulls(self.stacks, game))
-        if self.decay != "pulls":
-            if isinstance(self.buckets, EmptyBucket):
-                return math.nan, math.nan, self._why_no_bounds(self.buckets)
-            readings.append(_bounds_by_time(policy, self.buckets, self.seed, loop, bar))
-        low, high = min(each[0] for each in readings), max(each[1] for each in readings)
-        if self.decay == "time":
-            return math.nan, high, "No lower bounds: games on rewards that are drawn from those of the log share its luck."
-        if math.isinf(low):
-            return math.nan, high, "No lower bounds: rewards can be negative, and arms may fall to any level."
-        return low, high, ""
-
-    def _why_no_bounds(self, empty: EmptyBucket) -> str:
-        return (
-            f"No bounds: if arms wear out with time, the log cannot say what {self.log.arms[empty.arm]!r} would have paid in "
-            f"part {empty.bucket + 1} of {empty.buckets} of its rounds, where it has {empty.rewards} of its rewards."
-        )
 
 
 # --- Bounds -----------------------------------------------------------------------------------------------------------------
 
 
-def _bounds_by_pulls(stacks: RewardStacks, game: StackGame) -> tuple[float, float]:
-    """Return bounds if arms wear out with their pulls: what was earned so far, and the rest at the present levels at most.
+def _bounds(log: Log, stacks: Stacks, game: Played, decay: Decay) -> tuple[float, float, str]:
+    """Return bounds of the reward in all rounds, and why one is missing.
 
-    What was earned is exact for the rewards of the log, whose luck a mean does not have.
+    What was earned is exact for the rewards of the log, whose luck a mean does not have. The rest pays the present levels at
+    most.
     """
-    earned = float(game.rewards.sum())
+    if decay in {"time", "both"}:
+        return math.nan, math.nan, "No bounds: arms wear out with time."
+    if log.missing:
+        return math.nan, math.nan, "No bounds: the log lacks rewards."
     luck = NormalDist().inv_cdf(1 - _ERROR / 2) * _noise(stacks) * math.sqrt(game.choices.size)
-    if game.ran_out is None:
-        return earned - luck, earned + luck
-    low = earned - luck if float(stacks.rewards.min()) >= 0 else -math.inf
-    return low, earned + luck + _most_to_come(stacks, game)
+    rest = 0.0 if game.ran_out is None else _most_to_come(stacks, game)
+    high = game.earned + luck + rest
+    if game.ran_out is not None and float(stacks.rewards.min()) < 0:
+        return math.nan, high, "No lower bounds: rewards can be negative, and arms may fall to any level."
+    return game.earned - luck, high, ""
 
 
-def _noise(stacks: RewardStacks) -> float:
+def _noise(stacks: Stacks) -> float:
     """Return the standard deviation of a reward, from differences of successive rewards of a stack, which share their level."""
     inside = np.ones(max(stacks.rewards.size - 1, 0), bool)
     borders = stacks.starts[1:-1]
@@ -323,7 +295,7 @@ def _noise(stacks: RewardStacks) -> float:
     return math.sqrt(float((steps**2).mean()) / 2) if steps.size else float(stacks.rewards.std())
 
 
-def _most_to_come(stacks: RewardStacks, game: StackGame) -> float:
+def _most_to_come(stacks: Stacks, game: Played) -> float:
     """Return an upper bound of the mean rewards of all rounds that were not played: each pays the best arm of its unit."""
     played = game.choices.size
     taken = np.bincount(stacks.units[:played] * stacks.n_arms + game.choices, minlength=stacks.starts.size - 1)
@@ -339,20 +311,10 @@ def _most_to_come(stacks: RewardStacks, game: StackGame) -> float:
     return float(best[stacks.units[played:]].sum())
 
 
-def _bounds_by_time(
-    policy: Policy, buckets: Buckets, seed: int, loop: Callable[..., bool], bar: Progress
-) -> tuple[float, float]:
-    """Return an interval if arms wear out with time: games on rewards drawn from the same arm and bucket.
-
-    It is for one more game, which differs from the mean of these games by its own luck and by theirs.
-    """
-    rng = np.random.default_rng([seed, DRAWS])
-    earned = np.empty(DRAWS)
-    for k in range(DRAWS):
-        earned[k] = play_stacks(policy, draw_queues(buckets, rng), seed + k, loop).rewards.sum()
-        bar.advance()
-    half = t_critical(DRAWS - 1) * float(earned.std(ddof=1)) * math.sqrt(1 + 1 / DRAWS)
-    return float(earned.mean()) - half, float(earned.mean()) + half
+def any_noise(log: Log) -> Noise:
+    """Return a noise of the kind that `fit` would find for the log: the games of both are then compiled once."""
+    known = log.reward[log.known]
+    return Bernoulli() if known.size and scale_of(known).is_binary else Resampled([0.0])
 
 
 def _bounds_text(row: Row, style: str) -> str:
@@ -413,7 +375,19 @@ def _availability(log: Log) -> tuple[NDArray[np.bool_], Ints]:
 def _choice(arm: Hashable | None, weight: Floats, reward: Floats, before: Floats, alarm: float) -> FixedChoice:
     rounds, mean = weight.size, float(weight.mean())
     scores = before + weight * (reward - before)
-    return FixedChoice(arm, rounds, mean, _value(_name(arm), weight, scores, alarm))
+    value = _value(_name(arm), weight, scores, alarm)
+    paid = weight * reward
+    few = (reward != 0).mean() < 0.5 and float(paid.sum()) ** 2 <= _MANY_EVENTS * float((paid**2).sum())
+    if isinstance(value, NoInterval) or not few or reward.min() < 0:
+        return FixedChoice(arm, rounds, mean, value)
+    # Few events: a normal interval around their mean would be too short, and might reach below 0.
+    low, high = weighted_interval(paid[paid > 0], float(weight.max()) * float(max(reward.max(), np.finfo(float).tiny)))
+    return FixedChoice(arm, rounds, mean, Interval(float(paid.mean()), low / rounds, min(high / rounds, _most(reward))))
+
+
+def _most(reward: Floats) -> float:
+    """Return the largest possible mean: 1 if rewards are 0 or 1."""
+    return 1.0 if np.isin(reward, (0.0, 1.0)).all() else math.inf
 
 
 def _value(name: str, weight: Floats, scores: Floats, alarm: float) -> Interval:

@@ -14,26 +14,21 @@ from rotting.common.display.pages import About, PlainSection, plain_page, versio
 from rotting.common.display.tables import FormattedTable
 from rotting.common.files import new_folder
 from rotting.common.machine import machine
-from rotting.common.rules import nonnegative_int
-from rotting.common.short_numbers import first_of, word_list
+from rotting.common.progress import Progress
+from rotting.common.rules import nonnegative_int, positive_int
+from rotting.common.short_numbers import word_list
 from rotting.errors import InvalidValueError
-from rotting.logs.advice import LEAST_GAIN, Advice, advise_with, default_policies, default_runs
-from rotting.logs.clocks import CANNOT_TELL, FEWEST_UNITS
-from rotting.logs.diagnosis import FEWEST_REWARDS, ArmTrend, ArmVerdict, Diagnosis, arm_figure, diagnose, level_format
+from rotting.logs.advice import LEAST_GAIN, Advice, advise_with, default_policies
+from rotting.logs.cells import CANNOT_TELL, scale_of
+from rotting.logs.diagnosis import ArmTrend, Diagnosis, binned, diagnose, level_format
 from rotting.logs.log import Log, check_log
-from rotting.logs.replay import Replay, check_replay, replay_with
+from rotting.logs.rates import RewardScale
+from rotting.logs.replay import FEW_ANSWERED, Replay, check_replay, replay_with
 from rotting.policy import Policy
 
-MOST_PICTURED = 20
-"""Arms with a picture: those with the most pulls."""
+PICTURED = 10
+"""Arms with a picture: those with a verdict, then those with the most pulls."""
 NAMED = 5  # arms that a sentence names
-_OF_THE_LOG = "These numbers describe the log itself. They are exact, and need no intervals."
-_CLOCKS = {
-    "pulls": "They wear out with use: the more often an arm is shown, the less it pays.",
-    "time": "They wear out with time, however often they are shown.",
-    "both": "They wear out with use and with time.",
-    CANNOT_TELL: "The log cannot tell whether use or time wears them out.",
-}
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,11 @@ class Analysis:
 
 
 def analyse(
-    log: Log, policies: Policy | Sequence[Policy] | None = None, seed: int = 0, progress: bool | None = None
+    log: Log,
+    policies: Policy | Sequence[Policy] | None = None,
+    seed: int = 0,
+    progress: bool | None = None,
+    runs: int | None = None,
 ) -> Analysis:
     """Diagnose a log, and ask what policies would have earned on it.
 
@@ -56,13 +55,17 @@ def analyse(
         policies: the policies to compare; by default those of `rotting.advise`.
         seed: the seed of the policies and of the problems that they play.
         progress: show progress bars; by default on a terminal and in a notebook.
+        runs: the number of problems that each policy plays; by default as many as the advice needs.
     """
     _check(log)
-    listed = check_replay(log, default_policies(log) if policies is None else policies)
+    listed = check_replay(log, default_policies() if policies is None else policies)
     seed = nonnegative_int("seed", seed)
-    diagnosis = diagnose(log)
+    number = None if runs is None else positive_int("runs", runs)
+    with Progress(1, "verdicts on arms and clocks", show=progress) as bar:
+        diagnosis = diagnose(log)
+        bar.advance()
     replayed = replay_with(diagnosis, listed, seed, progress)
-    advice = advise_with(diagnosis, listed, default_runs(log), seed, progress)
+    advice = advise_with(diagnosis, listed, number, seed, progress)
     return Analysis(log, diagnosis, replayed, advice)
 
 
@@ -116,209 +119,165 @@ def write_report(
 
 
 def sections(analysis: Analysis) -> list[PlainSection]:
-    """Return the sections of the page."""
+    """Return the sections of the page: what it shows, what to do, what is not known, and then the numbers."""
+    diagnosis, advice = analysis.diagnosis, analysis.advice
     return [
-        _holds(analysis.log),
-        _wear(analysis),
-        _clock(analysis.diagnosis),
-        _replayed(analysis.replay),
-        _advised(analysis.advice),
+        PlainSection("picture", "The picture", figures=(picture(diagnosis),), notes=diagnosis.notes),
         PlainSection("next", "What to do next", tuple(next_steps(analysis))),
+        PlainSection("unknown", "What the log cannot say", (_unknown(diagnosis), *diagnosis.lacks)),
+        PlainSection("arms", "All arms", tables={"arms": _arms(diagnosis)}),
+        PlainSection("policies", "Other policies", _about_policies(analysis), tables=_policy_tables(analysis)),
+        PlainSection("log", "What the log holds", advice.log.describe().notes, tables={"contents": _contents(advice.log)}),
     ]
 
 
-# --- The headline -----------------------------------------------------------------------------------------------------------
+# --- The headline and the picture -------------------------------------------------------------------------------------------
 
 
 def headline(analysis: Analysis) -> tuple[str, ...]:
     """Return the answer in a few sentences for readers who read nothing else."""
     diagnosis = analysis.diagnosis
-    clock = "" if diagnosis.decay == "none" else _CLOCKS[diagnosis.decay]
-    return f"{_wearing(diagnosis)} {clock}".strip(), analysis.advice.reason
+    return f"{_wearing(diagnosis)} {diagnosis.reason}", analysis.advice.reason
 
 
 def _wearing(diagnosis: Diagnosis) -> str:
     names = [str(each.name) for each in diagnosis.arms if each.verdict == "wears out"]
+    tested = f"{diagnosis.tested} of the {len(diagnosis.arms)} arms had enough rewards to be tested"
     if names:
         verb = "wears" if len(names) == 1 else "wear"
-        return f"{len(names)} of {len(diagnosis.arms)} arms {verb} out: {word_list(names, NAMED)}."
+        clock = {"pulls": " with use", "time": " with time", "both": " with use and with time"}.get(diagnosis.decay, "")
+        return f"{word_list(names, NAMED)} {verb} out{clock}; {tested}."
     if diagnosis.decay == "none":
-        return f"None of the {len(diagnosis.arms)} arms wears out, as far as the log shows."
-    return f"The log does not show of any single one of its {len(diagnosis.arms)} arms that it wears out."
-
-
-# --- The sections -----------------------------------------------------------------------------------------------------------
-
-
-def _holds(log: Log) -> PlainSection:
-    table = log.describe()
-    shown = replace(table, lines=("The log in numbers",), notes=())
-    return PlainSection("holds", "What the log holds", (*table.notes, _OF_THE_LOG), tables={"contents": shown})
-
-
-def _wear(analysis: Analysis) -> PlainSection:
-    log, diagnosis = analysis.log, analysis.diagnosis
-    order = [int(arm) for arm in np.argsort(-log.pulls, kind="stable")]
-    table = diagnosis.table()
-    notes = (
-        *table.notes,
-        "wears out, rises: the whole interval is below or above 0. steady: it is close to 0. too few: neither.",
-        f"An arm with fewer than {FEWEST_REWARDS} rewards has no interval (-).",
-    )
-    rows = [table.rows[arm] for arm in order]
-    shown = FormattedTable(("Each arm, from its launch to its recent pulls",), table.columns, rows, table.left, notes)
-    counted = _counts(diagnosis), _together(diagnosis)
-    return PlainSection("wear", "Do arms wear out?", counted, (_pictures(log, diagnosis, order),), {"arms": shown})
-
-
-def _counts(diagnosis: Diagnosis) -> str:
-    counts = Counter(each.verdict for each in diagnosis.arms)
-    words: dict[ArmVerdict, str] = {
-        "wears out": "wear out",
-        "steady": "are steady",
-        "rises": "rise",
-        "too few": "have too few rewards for a verdict",
+        return f"Nothing wears out, as far as the log can show; {tested}."
+    found = {
+        "pulls": "Arms wear out with use",
+        "time": "Arms wear out with time",
+        "both": "Arms wear out with use and with time",
     }
-    found = ", ".join(f"{counts[verdict]} {words[verdict]}" for verdict in words if counts[verdict])
-    return f"Of {len(diagnosis.arms)} arms, {found}."
+    return f"{found.get(diagnosis.decay, 'The log shows no single arm that wears out')}; {tested}."
 
 
-def _together(diagnosis: Diagnosis) -> str:
-    change, low, high = diagnosis.change
-    if math.isnan(change):
-        return "There is no estimate for all arms together: no arm has four rewards."
-    return (
-        f"All arms together changed by {100 * change:+.0f} % from the first to the last quarter of their pulls (95 % interval "
-        f"{100 * low:+.0f} % to {100 * high:+.0f} %)."
-    )
-
-
-def _pictures(log: Log, diagnosis: Diagnosis, order: Sequence[int]) -> Figure:
-    """Return two panels for each of the arms with the most pulls: over its own pulls, and over time."""
-    drawn = [arm for arm in first_of(order, MOST_PICTURED) if log.known[log.arm == arm].any()]
-    figure = arm_figure(log, drawn)
+def picture(diagnosis: Diagnosis) -> Figure:
+    """Return the rewards of all arms over time, and those of the arms that matter over the clock that wears them out."""
+    log = diagnosis.log
+    scale = RewardScale(log.reward[log.known], scale_of(log.reward[log.known]))
+    time, unit = log.time, "time" if log.has_times else "row"
+    if log.has_dates:
+        time, unit = (log.time - log.time[0]) / 86_400, "days since the first row"
+    clock, label = time, unit
+    if diagnosis.decay == "pulls":
+        clock, label = log.own_pulls.astype(float), f"pulls of the arm{' by its unit' if log.has_units else ''}"
+    everything = binned(time[log.known], log.reward[log.known], "mean reward", scale)
+    panels = [
+        Panel("all arms together", unit, "mean reward", (everything,), note="with every change of the mix of arms and units")
+    ]
     style = level_format(diagnosis.arms)
-    verdicts = [note for arm in drawn for note in (_change(diagnosis.arms[arm], style), "")]
-    panels = tuple(_labelled(panel, note) for panel, note in zip(figure.panels, verdicts, strict=True))
-    caption = figure.caption
-    if rest := [str(log.arms[arm]) for arm in order if arm not in drawn]:
-        verb = "has" if len(rest) == 1 else "have"
-        caption += f" {word_list(rest, NAMED)} {verb} fewer pulls, or no known rewards, and no picture."
-    return replace(figure, title="Each arm over its pulls and over time", caption=caption, panels=panels)
+    known = np.bincount(log.arm[log.known], minlength=len(log.arms))
+    shown = [arm for arm in _order(diagnosis) if known[arm]][:PICTURED]
+    for arm in shown:
+        rows = log.known & (log.arm == arm)
+        curve = binned(clock[rows], log.reward[rows], "mean reward", scale)
+        panels.append(Panel(str(log.arms[arm]), label, "mean reward", (curve,), note=_change(diagnosis.arms[arm], style)))
+    rest = len(log.arms) - len(shown)
+    more = f" The table below has the other {rest} arm{'s' * (rest > 1)}." if rest else ""
+    caption = f"Mean rewards in bins of equally many rows; the bands are 95 % intervals of these means.{more}"
+    return Figure("arms", "Rewards of the arms that matter", caption, tuple(panels), columns=2)
 
 
-def _labelled(panel: Panel, note: str) -> Panel:
-    """Return a panel with a note. All curves get one label: each panel has one arm, so the page needs no legend."""
-    return replace(panel, note=note, curves=tuple(replace(curve, label="mean reward") for curve in panel.curves))
+def _order(diagnosis: Diagnosis) -> list[int]:
+    """Return the arms: first those that wear out, then those with another verdict, the most pulled ones first."""
+    ranks = {"wears out": 0, "rises": 1, "steady": 2, "cannot tell": 2, "too few": 3}
+    arms = diagnosis.arms
+    return sorted(range(len(arms)), key=lambda arm: (ranks[arms[arm].verdict], -arms[arm].pulls))
 
 
 def _change(arm: ArmTrend, style: str) -> str:
-    """Return the verdict on an arm and the interval behind it, in a line."""
-    verdict = "too few rewards for a verdict" if arm.verdict == "too few" else arm.verdict
-    if math.isnan(arm.low):
-        return f"{verdict}, and for an interval: fewer than {FEWEST_REWARDS}"
-    return f"{verdict}: change {arm.change_text(style)} (95 % interval)"
-
-
-def _clock(diagnosis: Diagnosis) -> PlainSection:
-    verdict = "Arms do not wear out along any clock." if diagnosis.decay == "none" else _CLOCKS[diagnosis.decay]
-    entangled = (
-        f"Time alone explains {100 * diagnosis.entanglement:.0f} % of how the pull counts of an arm vary. At 100 % pulls and "
-        "time are the same clock, and no analysis of this log could tell them apart; the lower the number, the better the "
-        "log can. The number describes the log itself and needs no interval."
+    """Return the verdict on an arm and its change, in a line."""
+    verdict = {"too few": "too few rewards for a verdict", "cannot tell": "may move as all arms do"}.get(
+        arm.verdict, arm.verdict
     )
-    return PlainSection("clock", "Use or time?", (f"{verdict} {diagnosis.reason}", entangled, *_untangle(diagnosis)))
+    return verdict if math.isnan(arm.low) else f"{verdict}: change {arm.change_text(style)}"
 
 
-def _untangle(diagnosis: Diagnosis) -> list[str]:
-    """Return what would tell pulls and time apart, if the log does not."""
-    if diagnosis.decay != CANNOT_TELL:
-        return []
-    log = diagnosis.log
-    found = "A longer log might tell, or units whose traffic differs more."
-    if len(log.units) < FEWEST_UNITS:
-        found = "A column that says who sees the arm, such as a country or a placement, could tell"
-        if len(log.units) > 1:
-            found = f"More units could tell; the log has {len(log.units)}"
-        found += f": at least {FEWEST_UNITS} are needed, some with much traffic and some with little."
-    return [found]
-
-
-def _replayed(found: Replay) -> PlainSection:
-    rounds = int(found.log.known.sum())
-    least, most = (f"{100 * steps / rounds:.0f}" for steps in (min(found.steps), max(found.steps)))
-    reach = f"{least} %" if least == most else f"{least} to {most} %"
-    depends = ", depending on the policy" if len(found) > 1 else ""
-    coverage = (
-        f"The rewards in the log answer {reach} of its {rounds:,} rounds{depends}. A replay ends when the policy asks for an "
-        "arm of which the log has no more rewards."
-    )
-    meaning = (
-        "Up to that round, a reward is what the policy would have earned if arms wear out with use or not at all. It is "
-        "recomputed from the log, not estimated, so it has no interval. The bounds are for all rounds, under every reading "
-        "that the log allows."
-    )
-    tables = {"replay": found.table()}
-    if found.fixed_choices:
-        tables["fixed"] = found.fixed_table()
-    title = "What would other policies have earned on the rewards of the log?"
-    return PlainSection("replay", title, (coverage, meaning), tables=tables)
-
-
-def _advised(advice: Advice) -> PlainSection:
-    method = (
-        "Where the log has no rewards, its arms are fitted, and the policies play problems that the log could have come from. "
-        "The intervals carry what the log leaves open."
-    )
-    rule = (
-        f"The recommended policy is the one whose smallest gain is the largest, if that gain is at least {LEAST_GAIN:.0f} %. "
-        "The smallest gain of a policy is the lowest end of its intervals under all readings, that is, in whichever way the "
-        "log allows arms to wear out."
-    )
-    title = "What would they have earned in all rounds?"
-    return PlainSection("advice", title, (rule, method), (advice.figure(),), {"gains": advice.table()})
-
-
-# --- What to do next --------------------------------------------------------------------------------------------------------
+# --- What to do, and what is not known --------------------------------------------------------------------------------------
 
 
 def next_steps(analysis: Analysis) -> list[str]:
     """Return what follows from the verdicts, a paragraph for each step."""
     log, diagnosis, advice = analysis.log, analysis.diagnosis, analysis.advice
-    steps = [_policy_step(advice), _clock_step(diagnosis)]
-    few = sum(each.verdict == "too few" for each in diagnosis.arms)
-    if few:
-        arms = "1 arm has" if few == 1 else f"{few} arms have"
-        steps.append(f"Keep logging: {arms} too few rewards for a verdict.")
-    if log.missing:
+    if advice.policy is None:
+        steps = ["Keep the present way of choosing arms for now."]
+    else:
+        steps = [f"Let {advice.policy_name} choose the arms: rotting.{advice.policy!r}."]
+    steps.append(
+        {
+            "none": "Wear is no reason to replace arms.",
+            "pulls": "Spread the pulls, and replace arms by how often they were shown. Whether rest restores them is unknown.",
+            "time": "Replace arms by their age: how often they were shown does not explain their fall.",
+            "both": "Replace arms by how often they were shown and by their age.",
+            CANNOT_TELL: "Plan no replacements by use or by age before the log can tell them apart.",
+        }[diagnosis.decay]
+    )
+    if log.missing > log.young:
         steps.append(
-            f"Find out why {100 * log.missing / len(log):.1f} % of the rewards are missing. If they are zeros that nobody "
-            "reported, the means above are too high."
+            f"Find out why {(log.missing - log.young) / len(log):.1%} of the rewards are missing. If they are zeros that "
+            "nobody reported, the means are too high."
         )
-    lacking = [
-        what
-        for what, has in (
-            ("the time of every decision", log.has_times),
-            ("who saw the arm (a unit, such as a country or a placement)", log.has_units),
-        )
-        if not has
-    ]
-    if lacking:
-        steps.append(f"Let the next log hold {' and '.join(lacking)}: it will say more about the same questions.")
     return steps
 
 
-def _policy_step(advice: Advice) -> str:
-    if advice.policy is None:
-        return f"Keep the present way of choosing arms for now. {advice.reason}"
-    return f"Let {advice.policy_name} choose the arms: rotting.{advice.policy!r}. {advice.reason}"
+def _unknown(diagnosis: Diagnosis) -> str:
+    counts = Counter(each.verdict for each in diagnosis.arms)
+    found = (counts["too few"], "too few rewards for a verdict"), (counts[CANNOT_TELL], "may move as all arms do")
+    parts = [f"{number} of {len(diagnosis.arms)} arms: {text}" for number, text in found if number]
+    clock = "The log cannot tell whether use or time wears arms out." if diagnosis.decay == CANNOT_TELL else ""
+    arms = f"{'; '.join(parts)}." if parts else "Every arm has a verdict."
+    return f"{clock} {arms}".strip()
 
 
-def _clock_step(diagnosis: Diagnosis) -> str:
-    return {
-        "none": "Wear is no reason to replace arms.",
-        "pulls": "Spread the pulls, and replace arms by how often they were shown. Rest alone does not restore them.",
-        "time": "Replace arms by their age. To show them less often does not make them last longer.",
-        "both": "Replace arms by how often they were shown and by their age.",
-        CANNOT_TELL: "Before you plan replacements, find out whether use or time wears arms out: the section above says how.",
-    }[diagnosis.decay]
+# --- The numbers ------------------------------------------------------------------------------------------------------------
+
+
+def _arms(diagnosis: Diagnosis) -> FormattedTable:
+    table = diagnosis.table()
+    rows = [table.rows[arm] for arm in _order(diagnosis)]
+    notes = tuple(each for each in table.notes if each not in diagnosis.notes)
+    return FormattedTable(("From launch to now",), table.columns, rows, table.left, notes)
+
+
+def _about_policies(analysis: Analysis) -> tuple[str, ...]:
+    """Return how the policies were compared, and what the rewards of the log alone say."""
+    found, advice = analysis.replay, analysis.advice
+    parts = []
+    if advice.gains:
+        parts.append(
+            "The arms of the log are fitted, with all that it leaves open, and the policies play problems that it could have "
+            f"come from. A policy is recommended if it gains at least {LEAST_GAIN:.0f} % in 95 % of them, with pulls as the "
+            "clock and with time, unless the log names one."
+        )
+    if analysis.diagnosis.decay in {"time", "both"}:
+        return tuple(parts)
+    if max(found.steps) >= FEW_ANSWERED * len(found.log):
+        parts.append(
+            "If arms wear out with their pulls or not at all, the rewards of the log also tell exactly what a policy would "
+            "have earned, until it asks for an arm of which the log has no more rewards."
+        )
+    else:
+        parts += found.table().lines[1:]
+    return tuple(parts)
+
+
+def _policy_tables(analysis: Analysis) -> dict[str, FormattedTable]:
+    tables = {}
+    if analysis.advice.gains:
+        tables["gains"] = analysis.advice.table()
+    replayed = analysis.replay.table()
+    if replayed.rows and analysis.diagnosis.decay not in {"time", "both"}:
+        tables["replay"] = replayed
+    if analysis.replay.fixed_choices:
+        tables["fixed"] = analysis.replay.fixed_table()
+    return tables
+
+
+def _contents(log: Log) -> FormattedTable:
+    return replace(log.describe(), lines=("The log in numbers",), notes=())

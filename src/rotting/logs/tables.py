@@ -8,9 +8,11 @@ forgotten arms. Priors of arms are not rewards and are left out.
 
 import codecs
 import csv
+import gzip
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
 from datetime import UTC, date, datetime
@@ -33,8 +35,17 @@ from rotting.policy import Policy
 _FORMS = "a data frame or a mapping with the columns 'arm' and 'reward', pairs of these, or the path of a file"
 _ROWS = (list, tuple, np.ndarray)
 _CSV = "be a table in CSV, with the names of its columns first"
-_KINDS = {".csv": _CSV, ".parquet": "be a table in Parquet", ".jsonl": "have a JSON object in each line"}
-_TRUTHS = {"true": 1.0, "false": 0.0}
+_TEXTS = (".csv", ".tsv", ".txt")
+_KINDS = {
+    **dict.fromkeys(_TEXTS, _CSV),
+    ".parquet": "be a table in Parquet",
+    ".jsonl": "have a JSON object in each line",
+    ".ndjson": "have a JSON object in each line",
+}
+_SHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+_SEPARATORS = "\t;,|"
+_PREAMBLE = 20  # lines at most that may stand above the names of the columns
+_TRUTHS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 _MISSING_WORDS = frozenset({"", "nan", "na", "null", "none"})
 _TIME = "be a date such as 2026-05-01 12:30, or a number"
 
@@ -134,11 +145,15 @@ class Column:
         if self._array.dtype.kind == "M":
             moments, dated = self._array.astype("datetime64[us]").astype(np.int64) / 1e6, True
             moments[np.isnat(self._array)] = math.nan
-        elif self._array.dtype.kind in "fiu":
+        elif self._array.dtype.kind in "fiu" and not all(map(_is_compact_date, self._array[:1].tolist())):
             moments, dated = self._array.astype(np.float64), False
         else:
-            first = self.values[:1]
-            dated = any(isinstance(each, date) or (isinstance(each, str) and not _is_number(each)) for each in first)
+            first = next(iter(self.values), None)
+            if isinstance(first, str) and _SLASHED.fullmatch(first.strip()):
+                rule = "have dates such as 2026-05-01: it is not said here whether the day or the month comes first"
+                raise InvalidValueError(self.name, rule, first, where=self.place(0))
+            compact = _is_compact_date(first) and all(map(_is_compact_date, self.values))
+            dated = compact or isinstance(first, date) or (isinstance(first, str) and not _is_number(first))
             moments = self._floats(_moment if dated else _number)
         wrong = np.flatnonzero(~np.isfinite(moments))
         if wrong.size:
@@ -244,14 +259,26 @@ def _is_number(text: str) -> bool:
     return True
 
 
+_COMPACT = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
+_SLASHED = re.compile(r"\d{1,2}([/.-])\d{1,2}\1(\d{4}|\d\d)\b.*")
+
+
 def _moment(value: object) -> float:
     """Return the seconds since 1970 of a date; without a time zone it is UTC."""
+    if isinstance(value, int | float):
+        value = f"{value:.0f}"
     moment = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
     if isinstance(moment, date) and not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     if not isinstance(moment, datetime):
         raise TypeError
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _is_compact_date(value: object) -> bool:
+    """Return whether a value is a date such as 20260301."""
+    text = f"{value:.0f}" if isinstance(value, int | float) else str(value).strip()
+    return bool(_COMPACT.fullmatch(text))
 
 
 # --- Tables -------------------------------------------------------------------------------------------------------------------
@@ -263,6 +290,8 @@ class Table(NamedTuple):
     columns: Mapping[str, Any]
     is_text: bool = False  # whether all values are text, as in CSV
     is_log: bool = False  # whether they are the decisions of a bandit in a store
+    notes: tuple[str, ...] = ()  # how the file was read, where that was a choice
+    skipped: int = 0  # lines of a text file above the names of the columns
 
     def column(self, parameter: str, name: object) -> Column:
         """Return a column by its name; `parameter` is the argument that named it."""
@@ -279,7 +308,7 @@ class Table(NamedTuple):
             return f"{row_text(row)}, column {column!r}"
         above = chain(self.columns, *(values[:row] for values in self.columns.values()))
         more = sum(text.count("\n") for text in above)  # quoted texts may have several lines
-        return f"line {row + 2 + more}, column {column!r}"
+        return f"line {row + 2 + more + self.skipped}, column {column!r}"
 
 
 def row_text(row: int) -> str:
@@ -343,52 +372,114 @@ def _read_file(path: Path, name: str | None, keep_missing: bool) -> Table:
     """Return the columns of a table in a file, or the rewards of the bandit `name` in a store."""
     if not isfile(path):  # noqa: PTH113 - Path.is_file raises an error if the name is too long
         raise PathMissingError(f"no such file: {path}")
-    if path.suffix in _KINDS:
-        return _read_with_polars(path)
+    kind = _kind(path)
+    if kind in _SHEETS:
+        rule = "be a table of text: a sheet may hold several tables, and dates as numbers"
+        raise InvalidValueError("data", rule, path, hint="; save it as CSV in UTF-8")
+    if kind in _KINDS:
+        return _read_with_polars(path, kind)
     return _read_store(str(path), name, keep_missing)
 
 
-def _read_with_polars(path: Path) -> Table:
+def _kind(path: Path) -> str:
+    """Return the ending of a file, without that of a compressed one.
+
+    Example:
+        >>> _kind(Path("clicks.csv.gz")), _kind(Path("clicks.TSV"))
+        ('.csv', '.tsv')
+    """
+    return (path.with_suffix("") if path.suffix == ".gz" else path).suffix.lower()
+
+
+def _read_with_polars(path: Path, kind: str) -> Table:
     try:
         import polars  # noqa: ICN001, PLC0415 - an extra
     except ImportError as error:
-        raise MissingExtraError(f"a {path.suffix} file needs Polars: pip install 'rotting[logs]'") from error
-    content, kind = path.read_bytes(), path.suffix
+        raise MissingExtraError(f"a {kind} file needs Polars: pip install 'rotting[logs]'") from error
+    content = path.read_bytes()
+    if content.startswith(b"\x1f\x8b"):
+        content = gzip.decompress(content)
+    if kind in _TEXTS:
+        return _read_text(path, content)
     try:
-        if kind == ".parquet":
-            frame = polars.read_parquet(content)
-        elif kind == ".jsonl":
-            frame = polars.read_ndjson(content, infer_schema_length=None)
-        else:  # all as text: the type of an arm or of a date cannot be told from a few rows
-            frame = polars.read_csv(content, infer_schema_length=0).fill_null("")
+        frame = polars.read_parquet(content) if kind == ".parquet" else polars.read_ndjson(content, infer_schema_length=None)
     except polars.exceptions.PolarsError as error:
-        raise (_csv_error(path, content) if kind == ".csv" else InvalidValueError("data", _KINDS[kind], path)) from error
-    if kind == ".csv":
-        _check_names(path, content, frame.columns)
-    return Table({each.name: each for each in frame}, is_text=kind == ".csv")
+        raise InvalidValueError("data", _KINDS[kind], path) from error
+    return Table({each.name: each for each in frame})
 
 
-def _csv_error(path: Path, content: bytes) -> InvalidValueError:
+def _read_text(path: Path, content: bytes) -> Table:
+    """Return a table in CSV, also with other separators, in other encodings, and with lines above the names of the columns."""
+    import polars  # noqa: ICN001, PLC0415 - an extra
+
+    content, notes = _in_utf8(path, content)
+    separator, skipped = _layout(content[: 1 << 16].decode("utf-8", "replace").splitlines()[: 2 * _PREAMBLE])
+    if skipped:
+        notes.append(f"The first {skipped} lines of {path.name} are no part of the table, and were skipped.")
+    for _ in range(skipped):
+        content = content[content.index(b"\n") + 1 :]
+    try:  # all as text: the type of an arm or of a date cannot be told from a few rows
+        frame = polars.read_csv(content, separator=separator, infer_schema_length=0).fill_null("")
+    except polars.exceptions.PolarsError as error:
+        raise _csv_error(path, content, separator, skipped) from error
+    for each in frame.columns:
+        original, found, _ = each.rpartition("_duplicated_")
+        if found and original in frame.columns and original:
+            raise InvalidValueError("data", "have each column once", original, hint=" twice or more")
+    return Table({each.name: each for each in frame}, is_text=True, notes=tuple(notes), skipped=skipped)
+
+
+def _in_utf8(path: Path, content: bytes) -> tuple[bytes, list[str]]:
+    """Return a text in UTF-8, and a note if it was in another encoding."""
+    if content[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} or b"\0" in content[:2]:
+        raise InvalidValueError("data", "be encoded in UTF-8", path, hint=", which seems to be UTF-16")
+    content = content.removeprefix(codecs.BOM_UTF8)
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        text = content.decode("cp1252", "replace")  # which is Latin-1 with quotes and a few letters more
+        return text.encode(), [f"{path.name} is not in UTF-8 (line {line}), and was read as Windows-1252, for Western Europe."]
+    return content, []
+
+
+def _layout(lines: Sequence[str]) -> tuple[str, int]:
+    """Return the separator of a table, and how many lines stand above the names of its columns.
+
+    A separator other than a comma, and lines above the names, are assumed only if nothing else makes a table of these lines:
+    the names are then the first line with several columns, and all lines below have as many.
+
+    Example:
+        >>> _layout(["a;b", "1;2,5", "2;3,5"]), _layout(["Report", "", "arm,reward", "a,1"]), _layout(["arm,reward", "a,1,0"])
+        ((';', 0), (',', 2), (',', 0))
+    """
+    for separator in _SEPARATORS:
+        widths = [len(next(csv.reader([line], delimiter=separator), [])) for line in lines if line.strip() or not separator]
+        wide = next((k for k, width in enumerate(widths) if width > 1), None)
+        if wide is None or len(set(widths[wide:])) > 1 or (separator != "," and widths[wide] <= _commas(lines)):
+            continue
+        skipped = next(k for k, line in enumerate(lines) if len(next(csv.reader([line], delimiter=separator), [])) > 1)
+        return (separator, skipped) if skipped <= _PREAMBLE and len(widths) > wide + 1 else (separator, 0)
+    return ",", 0
+
+
+def _commas(lines: Sequence[str]) -> int:
+    """Return the number of columns if commas separate them, and all lines have as many; 1 if they do not."""
+    widths = {len(next(csv.reader([line]), [])) for line in lines if line.strip()}
+    return widths.pop() if len(widths) == 1 else 1
+
+
+def _csv_error(path: Path, content: bytes, separator: str, skipped: int) -> InvalidValueError:
     """Return the error about a file that Polars does not read as CSV; it names the line of a row with too many values."""
-    rows = csv.reader(io.StringIO(content.decode("utf-8-sig", "replace"), newline=""))
+    rows = csv.reader(io.StringIO(content.decode("utf-8", "replace"), newline=""), delimiter=separator)
     with suppress(csv.Error):
         names = next(rows, [])
         line = rows.line_num + 1
         for row in rows:
             if len(row) > len(names):
-                return InvalidValueError(f"line {line} of {path}", f"have {len(names)} values", len(row))
+                return InvalidValueError(f"line {line + skipped} of {path}", f"have {len(names)} values", len(row))
             line = rows.line_num + 1
     return InvalidValueError("data", _CSV, path)
-
-
-def _check_names(path: Path, content: bytes, names: Sequence[str]) -> None:
-    """Refuse a CSV file with another encoding, and one that has a column twice, which Polars renames."""
-    if content[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} or b"\0" in content[:2]:
-        raise InvalidValueError("data", "be encoded in UTF-8", path, hint=", which seems to be UTF-16")
-    for each in names:
-        original, found, _ = each.rpartition("_duplicated_")
-        if found and original in names and original:
-            raise InvalidValueError("data", "have each column once", original, hint=" twice or more")
 
 
 # --- Stores -------------------------------------------------------------------------------------------------------------------

@@ -321,7 +321,7 @@ def test_a_phone_shows_the_change_of_an_arm_without_scrolling(browser: "Browser"
         ArmTrend("banner_of_the_summer_sale", 9_001, 0.0623, 0.0037, -0.0795, -0.0376, "wears out"),
         ArmTrend("logo", 3_555, 0.0314, 0.0169, -0.0439, 0.0149, "too few"),
     ]
-    table = Diagnosis(Log([("logo", 1.0)]), "cannot tell", "", tuple(trends), 1.0, (0.0, 0.0, 0.0)).table()
+    table = Diagnosis(Log([("logo", 1.0)]), "cannot tell", "", tuple(trends), 1.0, (), (), 2, False).table()
     path = tmp_path / "plain.html"
     path.write_text(plain_page([PlainSection("wear", "", tables={"arms": table})], ABOUT, {}, ""), "utf-8")
     with opening(browser, path) as opened:

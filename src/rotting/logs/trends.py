@@ -1,0 +1,604 @@
+"""The questions that a diagnosis asks of the cells of a log, one function for each.
+
+All arms may rise and fall together, with the season or the audience. So an arm is compared with the others at the same time, an
+arm in a busy unit with the same arm in a quiet one, and arms that were launched late with those that were launched early.
+Changes are on a logarithmic scale if rewards are compared by ratios, otherwise in terms of the level.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rotting.common.arrays import Floats, Ints
+from rotting.logs.cells import FEWEST_UNITS, Cells, sums_by
+from rotting.logs.regression import CurveFit, Curves, Estimate, Pairs, chi_square_z, critical
+
+PACES = (3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_000.0)
+"""Pulls after which a share of 1 - 1/e of the wear has come: the curves of wear with own pulls that are tried."""
+PARTS = 8  # of the log, between which the level of all arms is compared
+FAMILY = 0.04  # the chance that any of the arms of a log that do not fall is said to
+ALONE = 0.98  # the level of the interval of a single arm's own change, which is only the second condition
+_DRAWS = 2_000  # of the simulation of arms that change alike
+_OWN_STEP = 3.0  # what a step at a time of its own gains an arm by chance: it is the largest of some thirty
+_TESTED = 1_000  # arms: those with the most events
+_STEADY_SPREAD = 0.15  # arms are taken to differ at launch by at least this much, on a logarithmic scale
+_BUSIEST = 500  # units whose choices are compared
+
+
+# --- Single arms --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ArmChanges:
+    """How each arm changed from its first row to its last.
+
+    Attributes:
+        arms: those with enough events.
+        own: the change of the level of each arm within units.
+        halves: the same over the first and the second half of its life.
+        behind: the change against those that fell least, with the error that makes its z comparable with `limit`.
+        ahead: the change against those that fell most.
+        limit: what no z of any arm exceeds with a chance of 96 % if all arms change alike.
+    """
+
+    arms: list[int]
+    own: dict[int, Estimate]
+    halves: tuple[dict[int, Estimate], dict[int, Estimate]]
+    behind: dict[int, Estimate]
+    ahead: dict[int, Estimate]
+    limit: float
+
+    def falls(self, arm: int, least: float) -> bool:
+        """Return whether an arm fell by more than the least change, and behind the others."""
+        own, behind = self.own.get(arm), self.behind.get(arm)
+        if own is None or behind is None:
+            return False
+        return own.value + own.reach(ALONE) < 0 and own.value < least and self.below(behind) and behind.value < least
+
+    def may_fall(self, arm: int) -> bool:
+        """Return whether an arm that is not clear by itself supports others that fall."""
+        own, behind = self.own.get(arm), self.behind.get(arm)
+        return own is not None and behind is not None and own.z < -2 and behind.z < -2
+
+    def rises(self, arm: int) -> bool:
+        """Return whether an arm rose, also against the others."""
+        own, ahead = self.own.get(arm), self.ahead.get(arm)
+        if own is None or ahead is None:
+            return False
+        return own.value - own.reach(ALONE) > 0 and self.below(ahead.times(-1.0))
+
+    def below(self, found: Estimate) -> bool:
+        """Return whether a contrast is below 0, for all arms at once."""
+        return found.value + critical(2 * NormalDist().cdf(self.limit) - 1, found.clusters) * found.error < 0
+
+
+def arm_changes(cells: Cells, fewest_events: int) -> ArmChanges:
+    """Return how the arms with enough events changed."""
+    enough = np.flatnonzero(cells.events >= fewest_events)
+    tested = np.sort(enough[np.argsort(-cells.events[enough], kind="stable")][:_TESTED])
+    own = _own_changes(cells, tested, 0.0, 1.0)
+    halves = _own_changes(cells, tested, 0.0, 0.5), _own_changes(cells, tested, 0.5, 1.0)
+    if tested.size < 2:
+        return ArmChanges(tested.tolist(), own, halves, {}, {}, math.inf)
+    fit = _apart(cells, tested, cells.x)
+    known = tested[fit.information[tested] > 0]
+    limit = _limit(fit.dispersion / fit.information[known]) if known.size > 1 else math.inf
+    behind, ahead = _against_best(fit, known), _against_best(fit, known, -1.0)
+    life = cells.life * _scales(cells)
+    return ArmChanges(
+        tested.tolist(),
+        own,
+        halves,
+        {i: each.times(float(life[i])) for i, each in behind.items()},
+        {i: each.times(float(life[i])) for i, each in ahead.items()},
+        limit,
+    )
+
+
+def _apart(cells: Cells, arms: Ints, shape: Floats, keep: Floats | None = None) -> CurveFit:
+    """Return the slopes of arms along a shape [bin], beside a calendar that all arms share."""
+    here = np.isin(np.arange(cells.n_arms), arms)[:, None]
+    return Curves(cells, keep).fit(np.where(here, shape - 0.5, 0.0), np.eye(cells.n_bins))
+
+
+def _clusters(curves: Curves) -> list[Ints]:
+    return [curves.by_unit_and_block] if curves.cells.has_units else [curves.by_bin]
+
+
+def _against_best(fit: CurveFit, arms: Ints, sign: float = 1.0) -> dict[int, Estimate]:
+    """Return the slope of each arm against those of the best arms; those of the worst ones if the sign is -1.
+
+    If wear only lowers, the calendar falls no faster than the best arms: an arm that falls behind them wears out. Of the best
+    half and the best quarter, the one against which the arm stands out more is taken; `_limit` knows of both choices.
+    """
+    if arms.size < 2:
+        return {}
+    variance = fit.dispersion / fit.information[arms]
+    _, member = _stand_out(sign * fit.slope[None, arms], variance)
+    found = {}
+    clusters = _clusters(fit.curves)
+    for k, i in enumerate(arms.tolist()):
+        best = member[0, :, k].copy()
+        best[k] = False
+        weights = np.zeros(fit.slope.size)
+        weights[arms[best]] = -1 / variance[best]
+        weights /= -weights.sum()
+        weights[i] = 1.0
+        found[i] = fit.estimate(weights, clusters)
+    return found
+
+
+def _stand_out(slopes: Floats, variance: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the z [draw, arm] of slopes [draw, arm] against the best of them, and which ones these are [draw, best, arm]."""
+    weights = 1 / variance
+    n_draws, n_arms = slopes.shape
+    middle = slopes @ weights / weights.sum()
+    order = np.argsort(-(slopes - middle[:, None]) * np.sqrt(weights), axis=1, kind="stable")
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.broadcast_to(np.arange(n_arms), order.shape), axis=1)
+    lowest, member = np.full(slopes.shape, math.inf), np.zeros((n_draws if n_draws == 1 else 0, n_arms, n_arms), bool)
+    for number in {max(n_arms // 2, 1), max(n_arms // 4, 1)}:
+        # An arm that is among the best itself is compared with the others of them, and one more.
+        size = np.where(rank < number, number + 1, number)
+        size = np.minimum(size, n_arms)
+        heavy = np.take_along_axis(np.broadcast_to(weights, slopes.shape), order, axis=1)
+        sums, masses = np.cumsum(np.take_along_axis(slopes, order, axis=1) * heavy, axis=1), np.cumsum(heavy, axis=1)
+        total, mass = (np.take_along_axis(each, size - 1, axis=1) for each in (sums, masses))
+        inside = rank < size
+        total, mass = total - np.where(inside, slopes * weights, 0.0), mass - np.where(inside, weights, 0.0)
+        z = (slopes - total / mass) / np.sqrt(variance + 1 / mass)
+        if n_draws == 1:
+            member[0] = np.where((z < lowest)[0], rank[0][:, None] < size[0], member[0])
+        lowest = np.minimum(lowest, z)
+    return lowest, member
+
+
+def _limit(variance: Floats) -> float:
+    """Return what the z of no arm exceeds with a chance of 96 % if slopes differ by noise alone, by simulation."""
+    draws = np.random.default_rng(0).normal(size=(_DRAWS, variance.size)) * np.sqrt(variance)
+    return float(np.quantile(-_stand_out(draws, variance)[0].min(axis=1), 1 - FAMILY))
+
+
+def _scales(cells: Cells) -> Floats:
+    """Return what turns the change of each arm into a ratio, or a share of its level."""
+    if cells.scale.ratios:
+        return np.ones(cells.n_arms)
+    level = sums_by(cells.arm, cells.sums, cells.n_arms) / np.maximum(np.bincount(cells.arm, cells.rows, cells.n_arms), 1)
+    return np.asarray(1 / np.maximum(np.abs(level), cells.unit_of_change / 4))
+
+
+def _own_changes(cells: Cells, arms: Ints, begin: float, end: float) -> dict[int, Estimate]:
+    """Return the change of each arm within units over a part of its life."""
+    low = (cells.launch + begin * cells.life)[:, None]
+    high = (cells.launch + end * cells.life)[:, None]
+    half = 0.5 / cells.n_bins
+    keep = (cells.x >= low - half) & (cells.x <= high + half)
+    curves = Curves(cells, keep.astype(float))
+    fit = curves.fit(np.broadcast_to(cells.x - 0.5, keep.shape))
+    clusters = [curves.by_bin, *([curves.by_unit_and_bin] if cells.has_units else [])]
+    found, scales = {}, _scales(cells)
+    for i in arms:
+        if fit.information[i] > 0 and keep[i].sum() >= 3 and cells.life[i] > 0:
+            alone = np.zeros(cells.n_arms)
+            alone[i] = 1.0
+            found[int(i)] = fit.estimate(alone, clusters).times((end - begin) * max(cells.life[i], 1e-9) * scales[i])
+    return found
+
+
+class Gap(NamedTuple):
+    """How the arms that fall fell against those that do not: three numbers that hardly depend on each other.
+
+    They are the changes over the first and over the second half of the log, and the difference between both halves.
+    """
+
+    early: Estimate
+    late: Estimate
+    between: Estimate
+
+
+def gap_of(cells: Cells, arms: list[int], falling: list[int]) -> Gap | None:
+    """Return the gap between the falling arms and the others; None if one of these groups is empty."""
+    found = [_gap(cells, arms, falling, *course) for course in _courses(cells)]
+    return None if None in found else Gap(*(each for each in found if each is not None))
+
+
+def _courses(cells: Cells) -> tuple[tuple[Floats, NDArray[np.bool_]], ...]:
+    """Return three shapes over the bins of time, and the bins along which they are looked at."""
+    late = np.arange(cells.n_bins) >= cells.n_bins // 2
+    return (2 * cells.x, ~late), (2 * cells.x, late), (late.astype(float), np.ones_like(late))
+
+
+def _gap(cells: Cells, arms: list[int], falling: list[int], shape: Floats, bins: NDArray[np.bool_]) -> Estimate | None:
+    fit = _apart(cells, np.array(arms), shape, np.broadcast_to(bins, (cells.n_arms, cells.n_bins)).astype(float))
+    falls = np.isin(np.arange(cells.n_arms), falling)
+    heavy = np.where(np.isin(np.arange(cells.n_arms), arms), fit.information, 0.0)
+    if not heavy[falls].sum() or not heavy[~falls].sum():
+        return None
+    weights = np.where(falls, heavy / heavy[falls].sum(), -heavy / heavy[~falls].sum())
+    return fit.estimate(weights, _clusters(fit.curves)).times(1 / cells.unit_of_change)
+
+
+class Step(NamedTuple):
+    """How much better one sudden step of several arms explains them than smooth curves of each, and when it is."""
+
+    gain: float
+    at: float
+
+
+def sudden_step(cells: Cells, falling: list[int]) -> Step:
+    """Return how well a step of all falling arms at one time explains them.
+
+    The step must beat smooth curves, and it must lose little against steps of each arm at a time of its own: arms that wear out
+    suddenly do not all do so at once.
+    """
+    if len(falling) < 2:
+        return Step(-math.inf, 0.0)
+    fit = Curves(cells).fit(None, np.eye(cells.n_bins))
+    bins = np.arange(cells.n_bins)
+    age = np.maximum(cells.x - cells.launch[:, None], 0.0)
+    smooth = [age, *(np.exp(-rate * age) for rate in (4.0, 12.0)), age**3]
+    residual, blocks = fit.curves.blocks(fit.mean)
+
+    def gains(shape: Floats) -> Floats:
+        along = np.einsum("abc,ac->ab", blocks[falling], shape[falling])
+        information = (along * shape[falling]).sum(axis=1)
+        score = (residual[falling] * shape[falling]).sum(axis=1)
+        return np.asarray(score**2 / np.maximum(information, 1e-300) / fit.dispersion)
+
+    steps = np.array([gains(np.broadcast_to((bins >= k).astype(float), age.shape)) for k in range(2, bins.size - 1)])
+    curves = np.array([gains(shape) for shape in smooth]).max(axis=0)
+    best = int(steps.sum(axis=1).argmax())
+    lost = float(steps.max(axis=0).sum() - steps[best].sum())
+    better = float((steps[best] - curves).sum())
+    return Step(better if lost < _OWN_STEP * (len(falling) - 1) else -math.inf, (best + 2) / bins.size)
+
+
+# --- All arms together --------------------------------------------------------------------------------------------------------
+
+
+class CommonChange(NamedTuple):
+    """How all arms changed together, within units.
+
+    Attributes:
+        trend: the linear change over the log.
+        curve: [part] the level of each eighth of the log against the first.
+        moves: how much the level moves at all; standard normal if it does not.
+        worst: the change from an earlier eighth to a later one that is the most significant fall.
+    """
+
+    trend: Estimate
+    curve: Floats
+    moves: float
+    worst: Estimate
+
+
+def common_change(cells: Cells, without: list[int]) -> CommonChange:
+    """Return how all arms changed together, but for some."""
+    keep = ~np.isin(np.arange(cells.n_arms), without)
+    curves = Curves(cells, np.broadcast_to(keep[:, None], (cells.n_arms, cells.n_bins)).astype(float))
+    clusters = [curves.by_bin, *([curves.by_unit_and_block] if cells.has_units else [])]
+    scale = 1 / cells.unit_of_change
+    nothing = np.zeros(cells.n_arms)
+    trend = curves.fit(None, (cells.x - 0.5)[:, None]).estimate(nothing, clusters, np.ones(1)).times(scale)
+    part = np.arange(cells.n_bins) * PARTS // cells.n_bins
+    number = int(part[-1]) + 1
+    fit = curves.fit(None, (part[:, None] == np.arange(1, number)).astype(float))
+    level = np.concatenate([[0.0], fit.calendar]) * scale
+    covariance = np.zeros((number, number))
+    covariance[1:, 1:] = fit.dispersion * fit.rest * scale**2
+    square = float(level[1:] @ np.linalg.pinv(covariance[1:, 1:], rcond=1e-10, hermitian=True) @ level[1:])
+    worst = Estimate(0.0, 1.0)
+    for j in range(number):
+        for k in range(j + 1, number):
+            variance = covariance[j, j] + covariance[k, k] - 2 * covariance[j, k]
+            found = Estimate(float(level[k] - level[j]), math.sqrt(max(variance, 1e-300)))
+            if variance > 0 and found.z < worst.z:
+                worst = found
+    return CommonChange(trend, level, chi_square_z(square, max(number - 1, 1)), worst)
+
+
+# --- Own pulls ----------------------------------------------------------------------------------------------------------------
+
+
+class Pace(NamedTuple):
+    """Wear with own pulls at one pace.
+
+    Attributes:
+        wear: the whole wear, to first order.
+        whole: how much of it comes over the life of an arm, within units.
+        course: how much of it comes along each number of a `Gap`.
+    """
+
+    wear: Estimate
+    whole: float
+    course: tuple[float, ...]
+
+
+class PullsEffect(NamedTuple):
+    """Wear with own pulls: the same arm at the same time, in units that had pulled it more or less often.
+
+    Attributes:
+        pace: the pulls after which a share of 1 - 1/e of the wear has come: the one that explains most.
+        wear: the whole wear, with the error clustered by unit.
+        error: its error if rows that share a unit have nothing more in common.
+        drift: how much of the wear comes over the life of an arm, within units.
+        mean: the mean share of the wear that has come.
+        paces: all paces about which the log says anything.
+        by_arm: the wear of single arms in their errors, where it is known.
+    """
+
+    pace: float
+    wear: Estimate
+    error: float
+    drift: float
+    mean: float
+    paces: tuple[Pace, ...]
+    by_arm: dict[int, float]
+
+    @property
+    def z(self) -> float:
+        """The wear in errors of single rewards."""
+        return self.wear.value / self.error
+
+    def misfit(self, gap: Gap) -> float:
+        """Return by how many standard errors own pulls fall short of a gap, at the pace at which they explain most of it."""
+        return min(_misfit(each.wear, zip(each.course, gap, strict=True)) for each in self.paces)
+
+    def misfit_of_all(self, fall: Estimate) -> float:
+        """Return the same of a fall over the life of an arm."""
+        return min(_misfit(each.wear, [(each.whole, fall)]) for each in self.paces)
+
+
+def _misfit(wear: Estimate, falls: Iterable[tuple[float, Estimate]]) -> float:
+    """Return how far wear must be from its estimate, or fall short of falls, in standard errors.
+
+    It may be larger than the gap to other arms, since these may wear out, too.
+    """
+    tried = wear.value + wear.error * np.linspace(-8.0, 2.0, 201)
+    square = ((tried - wear.value) / wear.error) ** 2
+    for moved, fall in falls:
+        square = square + np.maximum((tried * moved - fall.value) / fall.error, 0.0) ** 2
+    return math.sqrt(float(square.min()))
+
+
+def pulls_effect(cells: Cells, arms: list[int] | None = None) -> PullsEffect | None:
+    """Return how arms wear out with own pulls; None if the log cannot tell."""
+    if cells.n_units < FEWEST_UNITS:
+        return None
+    curves = Curves(cells)
+    pairs = Pairs(curves, np.isin(np.arange(cells.n_arms), np.arange(cells.n_arms) if arms is None else arms))
+    if pairs.order.size < FEWEST_UNITS:
+        return None
+    life, scale = float(np.median(cells.life[np.unique(pairs.arm)])), 1 / cells.unit_of_change
+    tried = []
+    for pace in PACES:
+        worn = _worn(cells, curves, pace)
+        found = pairs.beside(worn) if pace <= 3 * max(int(cells.own.max()), 1) else None
+        if found is not None:
+            course = tuple(pairs.moved(worn, *each) for each in _courses(cells))
+            whole = life * pairs.moved(worn, cells.x, cells.x >= 0)
+            tried.append((pace, found, Pace(found.clustered.times(scale), whole, course)))
+    if not tried:
+        return None
+    pace, first, best = min(tried, key=lambda each: each[1].value / each[1].error)
+    worn = _worn(cells, curves, pace)
+    full = pairs.beside(worn, steps=4) or first
+    mean = float((curves.rows * worn)[pairs.order].sum() / curves.rows[pairs.order].sum())
+    error = scale * first.error * abs(full.value / first.value) if cells.scale.ratios and first.value else scale * first.error
+    by_arm = {int(i): float(full.by_arm[i] / full.errors[i]) for i in np.flatnonzero(np.isfinite(full.errors))}
+    return PullsEffect(pace, full.clustered.times(scale), error, best.whole, mean, tuple(each for *_, each in tried), by_arm)
+
+
+def _worn(cells: Cells, curves: Curves, pace: float) -> Floats:
+    """Return the mean of `1 - exp(-own pulls / pace)` of each group and bin."""
+    kept = curves.group >= 0
+    place = curves.group[kept] * cells.n_bins + cells.bin[kept]
+    worn = sums_by(place, (cells.worn(pace) * cells.rows)[kept], curves.rows.size).reshape(curves.rows.shape)
+    return np.asarray(worn / np.maximum(curves.rows, 1e-300))
+
+
+# --- Ages ---------------------------------------------------------------------------------------------------------------------
+
+
+class AgeEffect(NamedTuple):
+    """Age against calendar: do arms that are launched late start as high as others did?
+
+    Attributes:
+        age: the change with age that the calendar leaves, over the log.
+        within: the change of arms after their launches, over the log.
+        launches: the number of arms that were launched later than others.
+    """
+
+    age: Estimate
+    within: Estimate
+    launches: int
+
+
+def age_effect(cells: Cells, arms: list[int]) -> AgeEffect | None:
+    """Return how arms change with their age; None without at least three later launches."""
+    late = np.unique(np.round(cells.launch[arms], 2))
+    if (late > 0.03).sum() < 3:
+        return None
+    curves = Curves(cells)
+    clusters = [curves.by_bin, *([curves.by_unit_and_block] if cells.has_units else [])]
+    fit = curves.fit(None, (cells.x - 0.5)[:, None])
+    within = fit.estimate(np.zeros(cells.n_arms), clusters, np.ones(1))
+    levels, launches = [], []
+    for i in arms:
+        early = (cells.arm == i) & (cells.x[cells.bin] <= cells.launch[i] + max(0.25 * cells.life[i], 1 / cells.n_bins))
+        if cells.sums[early].sum() <= 0 and cells.scale.ratios:
+            early = cells.arm == i
+        rows = cells.rows[early]
+        if rows.sum() == 0:
+            continue
+        age = float(np.average(cells.x[cells.bin[early]], weights=rows)) - cells.launch[i]
+        mean = float(cells.sums[early].sum() / rows.sum())
+        levels.append((math.log(mean) if cells.scale.ratios else mean) - within.value * age)
+        launches.append(float(cells.launch[i]))
+    design = np.column_stack([np.ones(len(launches)), launches])
+    coefficients, *_ = np.linalg.lstsq(design, np.array(levels), rcond=None)
+    left = np.array(levels) - design @ coefficients
+    degrees = max(len(launches) - 2, 1)
+    floor = _STEADY_SPREAD**2 if cells.scale.ratios else 0.0
+    spread = max(float((left**2).sum()) / degrees, floor)
+    error = math.sqrt(spread * float(np.linalg.inv(design.T @ design)[1, 1]))
+    scale = 1 / cells.unit_of_change
+    found = Estimate(within.value - float(coefficients[1]), math.hypot(within.error, error), degrees + 1.0)
+    return AgeEffect(found.times(scale), within.times(scale), int((late > 0.03).sum()))
+
+
+# --- Choices ------------------------------------------------------------------------------------------------------------------
+
+
+class Targeting(NamedTuple):
+    """How choices depend on the unit, at the same time.
+
+    Attributes:
+        strength: Cramér's V: 0 if they do not, 1 if the unit decides.
+        clear: how clearly; standard normal if they do not.
+        changes: how much the choices within units change from the first half of the log to the second; standard normal.
+        moves: how much the shares of arms change over the log; standard normal if they do not.
+    """
+
+    strength: float
+    clear: float
+    changes: float
+    moves: float
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every arm kept its share of the choices: the logger neither learned nor got new arms."""
+        return self.moves < 5 and not self.learns
+
+    @property
+    def depends(self) -> bool:
+        """Whether choices depend on the unit."""
+        return self.strength > 0.05 and self.clear > 5
+
+    @property
+    def learns(self) -> bool:
+        """Whether choices within units change, as they do if they follow the rewards of the unit."""
+        return self.depends and self.changes > 5
+
+
+def targeting(cells: Cells) -> Targeting:
+    """Return how choices depend on the unit."""
+    shares = _table((cells.arm, cells.bin), cells.rows, (cells.n_arms, cells.n_bins))
+    even = np.outer(shares.sum(axis=1), shares.sum(axis=0)) / max(shares.sum(), 1)
+    used = even > 1
+    degrees = max(int(used.sum()) - cells.n_arms, 1)
+    moves = (float(((shares - even)[used] ** 2 / even[used]).sum()) - degrees) / math.sqrt(2 * degrees)
+    if not cells.has_units or cells.n_arms < 2:
+        return Targeting(0.0, 0.0, 0.0, moves)
+    bins, late = cells.n_bins, cells.bin >= cells.n_bins / 2
+    share = shares / np.maximum(shares.sum(axis=0), 1)
+    traffic = np.bincount(cells.unit, cells.rows, cells.n_units)
+    busiest = np.argsort(-traffic, kind="stable")[:_BUSIEST]
+    place = np.full(cells.n_units, -1)
+    place[busiest] = np.arange(busiest.size)
+    ours = place[cells.unit] >= 0
+    unit, arm, half, rows = place[cells.unit[ours]], cells.arm[ours], late[ours].astype(int), cells.rows[ours]
+    shape = 2, busiest.size, cells.n_arms
+    seen = _table((half, unit, arm), rows, shape)
+    size = _table((unit, cells.bin[ours]), rows, (busiest.size, bins))
+    second = np.arange(bins) >= bins / 2
+    expected = np.stack([size[:, ~second] @ share[:, ~second].T, size[:, second] @ share[:, second].T])
+    both, apart = expected.sum(axis=0), (seen - expected).sum(axis=0)
+    used = both > 1
+    free = max(float(used.sum()) * (1 - 1 / cells.n_arms), 1.0)
+    square = float((apart[used] ** 2 / both[used]).sum())
+    clear = (square - free) / math.sqrt(2 * free)
+    smaller = max(min(busiest.size, cells.n_arms) - 1, 1)
+    strength = math.sqrt(max(square - free, 0.0) / max(float(both[used].sum()), 1.0) / smaller)
+    sizes = expected.sum(axis=2, keepdims=True)
+    first, later = sizes[0] / np.maximum(sizes.sum(axis=0), 1), sizes[1] / np.maximum(sizes.sum(axis=0), 1)
+    moved = (seen[0] - expected[0]) * later - (seen[1] - expected[1]) * first
+    variance = expected[0] * later**2 + expected[1] * first**2
+    if clear > 5:  # if choices depend on the unit, but always in the same way, these are their variances
+        variance = np.maximum(variance, seen[0] * later**2 + seen[1] * first**2)
+    used = variance > 1
+    free = max(float(used.sum()) * (1 - 1 / cells.n_arms), 1.0)
+    changes = (float((moved[used] ** 2 / variance[used]).sum()) - free) / math.sqrt(2 * free)
+    return Targeting(strength, clear, changes, moves)
+
+
+def _table(places: tuple[Ints, ...], values: Floats, shape: tuple[int, ...]) -> Floats:
+    found = np.bincount(np.ravel_multi_index(places, shape), values, math.prod(shape))
+    return np.asarray(found, float).reshape(shape)
+
+
+# --- The calendar -------------------------------------------------------------------------------------------------------------
+
+_PERIODS = {"daily": (86_400.0, 2.0), "weekly": (604_800.0, 1.0)}  # in seconds, and the fewest periods that show a pattern
+_HARMONICS = (1, 2)
+_NEWEST = 0.08  # the share of the log that is compared with what came before
+_LATE_FALL = 0.7
+
+
+class Calendar(NamedTuple):
+    """What all arms share along the calendar: the name of a pattern, "" if there is none, and how far the newest rows fell."""
+
+    pattern: str
+    newest: float
+
+
+def calendar_of(
+    cells: Cells, time: Floats, x: NDArray[np.float64], arm: Ints, unit: Ints, reward: Floats, dated: bool
+) -> Calendar:
+    """Return what all arms share along the calendar, from the rows of the log."""
+    bins = int(min(24 * 8, max(24, time.size // 200)))
+    where = np.minimum((x * bins).astype(np.int64), bins - 1)
+    pair = unit * cells.n_arms + arm
+    counts = np.bincount(pair)
+    level = np.bincount(pair, reward) / np.maximum(counts, 1)
+    expected, paid = sums_by(where, level[pair], bins), sums_by(where, reward, bins)
+    return Calendar(_pattern(expected, paid, float(time[-1] - time[0])) if dated else "", _newest(cells, expected, paid))
+
+
+def _pattern(expected: Floats, paid: Floats, seconds: float) -> str:
+    bins = expected.size
+    t = (np.arange(bins) + 0.5) / bins
+    used = expected > 0
+    ratio = np.where(used, paid / np.where(used, expected, 1.0) - 1, 0.0)
+    root = np.sqrt(np.maximum(expected, 0.0))
+    trend = [np.ones(bins), t, t**2, t**3]
+    for name, (period, fewest) in _PERIODS.items():
+        cycles = seconds / period
+        if cycles < 0.99 * fewest or bins < 4 * cycles:
+            continue
+        waves = [wave(2 * np.pi * k * cycles * t) for k in _HARMONICS for wave in (np.sin, np.cos)]
+        plain, full = (_left_over(np.column_stack(each), ratio, root) for each in (trend, [*trend, *waves]))
+        degrees = int(used.sum()) - len(trend) - len(waves)
+        if degrees > 4 and chi_square_z((plain - full) / max(full / degrees, 1e-300), len(waves)) > 4.5:
+            return name
+    return ""
+
+
+def _left_over(design: Floats, values: Floats, root: Floats) -> float:
+    weighted = root[:, None] * design
+    return float(((root * values - weighted @ np.linalg.lstsq(weighted, root * values, rcond=None)[0]) ** 2).sum())
+
+
+def _newest(cells: Cells, expected: Floats, paid: Floats) -> float:
+    """Return by which share the newest rows fell below the trend of the rows before; 0 if they did not clearly."""
+    t = (np.arange(expected.size) + 0.5) / expected.size
+    new, before = t > 1 - _NEWEST, (t > 0.4) & (t <= 1 - 2 * _NEWEST)
+    if not cells.scale.ratios or not expected[new].sum() or not paid[before].sum():
+        return 0.0
+    # The trend before goes on: a fall that began long ago is no sign of rewards to come.
+    root = np.sqrt(expected[before])
+    ratio = paid[before] / np.maximum(expected[before], 1e-300)
+    design = np.column_stack([np.ones(int(before.sum())), t[before]])
+    line = np.linalg.lstsq(root[:, None] * design, root * ratio, rcond=None)[0]
+    foreseen = float(((line[0] + line[1] * t[new]) * expected[new]).sum())
+    foreseen = min(
+        max(foreseen, 0.3 * float(ratio.mean()) * float(expected[new].sum())), float(ratio.max() * expected[new].sum())
+    )
+    share = float(paid[new].sum()) / max(foreseen, 1e-300)
+    error = math.sqrt(cells.single * (1 / max(foreseen, 1.0) + 4 / max(float(paid[before].sum()), 1.0)))
+    return 1 - share if share < _LATE_FALL and math.log(max(share, 1e-9)) < -4 * error else 0.0
