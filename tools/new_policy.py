@@ -49,6 +49,8 @@ class {cls}(Policy):
 
 
 class State(NamedTuple):
+    # Arms of a live bandit come and go, so the number of rows is not K. A formula with K reads `s.presence.number[0]`: import
+    # `Presence` and `new_presence`, add a field `presence: Presence`, and pass `presence=new_presence(n_arms)` in `init`.
     pulls: Ints  # [K] N_i
     high: Floats  # [K] sum of the arm's rewards, as high + low
     low: Floats
