@@ -27,7 +27,7 @@ from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, N
 from rotting.problems.oracle import GREEDY_TWO_CLOCKS, OPTIMAL, greedy_rewards
 from rotting.registry import make
 from rotting.simulation.engines.chunk_store import ChunkStore
-from rotting.simulation.engines.game import _POLL, CANCEL, DONE, link
+from rotting.simulation.engines.game import _POLL, CANCEL, DONE, bind_game
 from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate, simulate_all
@@ -362,7 +362,7 @@ def test_no_thread_outlives_a_simulation(monkeypatch: pytest.MonkeyPatch, tmp_pa
 @pytest.mark.parametrize("horizon", [5, _POLL - 1, _POLL, _POLL + 3])
 def test_every_round_is_counted_and_a_game_that_is_cancelled_stops(horizon: int) -> None:
     problem = Problem.restless([1.0], Noiseless(), horizon=horizon)
-    game = link(Uniform(), problem.noise)
+    game = bind_game(Uniform(), problem.noise)
     marks, optimal = np.array([horizon]), np.array([float(horizon)])
 
     def played(signal: Any) -> int:

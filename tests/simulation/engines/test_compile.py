@@ -24,7 +24,7 @@ from rotting.policies.ucb1 import UCB1
 from rotting.problems import two_arms
 from rotting.problems.noise import Gaussian
 from rotting.simulation.engines.compile import compiled
-from rotting.simulation.engines.game import link
+from rotting.simulation.engines.game import bind_game
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 from tests.helpers.compiler_programs import compiled_only, run
@@ -481,7 +481,7 @@ def test_only_plain_functions_can_be_compiled_or_bound(wrong: Any) -> None:
 def test_the_loop_allocates_nothing_though_what_sets_it_up_does() -> None:
     """A function that both reach is compiled twice: with references counted, and without."""
     policy = UCB1()
-    fast: Any = compiled(link(policy, Gaussian()), policy, allocates=True)
+    fast: Any = compiled(bind_game(policy, Gaussian()), policy, allocates=True)
     inner = fast.py_func.__globals__
     assert fast.targetoptions["_nrt"]
     assert inner["init"].targetoptions["_nrt"]

@@ -214,7 +214,7 @@ def test_a_fault_of_the_installation_is_not_the_policys(fault: str, refusing_dev
         "pip install 'rotting[cuda]', or 'rotting[cuda12]' for CUDA 12; engine='threads' plays on the CPU"
     )
     with pytest.raises(EngineError, match=f"^{re.escape(message)}$"):
-        device.kernel(game.linked, game.policy, game.setting.noise, ())
+        device.kernel(game.loop, game.policy, game.setting.noise, ())
     with pytest.raises(EngineError, match=f"^{re.escape(message)}$"):
         device.spread(np.zeros(3), 2, 0, SimpleNamespace(synchronize=lambda: None))
 
@@ -226,7 +226,7 @@ def test_what_the_compiler_refuses_is_the_policys(refusing_device: Callable[[Exc
     refused: Any = importlib.import_module("numba.core.errors").TypingError
     for error in (refused("it is too long"), Exception(f'unsupported\n\nFile "{code.co_filename}", line {line}:')):
         with pytest.raises(KernelError, match=r"^UCB1\(sigma=1.0\): "):
-            refusing_device(error).kernel(game.linked, game.policy, game.setting.noise, ())
+            refusing_device(error).kernel(game.loop, game.policy, game.setting.noise, ())
 
 
 @pytest.mark.parametrize(("version", "message"), [((11, 8), "CUDA 12.0 or newer, got one for 11.8"), ((12, 4), None)])

@@ -15,7 +15,7 @@ from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, N
 from rotting.registry import make
 from rotting.simulation.engines import game
 from rotting.simulation.engines.compile import compiled
-from rotting.simulation.engines.game import link, play_runs
+from rotting.simulation.engines.game import bind_game, play_runs
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 from tests.helpers.games import examples
@@ -26,7 +26,7 @@ def both_ways(policy: Policy, noise: Noise) -> list[tuple[list[list[float]], lis
     """Regret and pulls of two short games, interpreted and compiled."""
     problem = Problem([Rested(problems.Abrupt(0.9, 0.2, 10)), Restless(0.5), problems.Sum(0.3, 0.1)], noise=noise)
     horizon, results = 40, []
-    for loop in (link(policy, noise), compiled(link(policy, noise), policy, allocates=True)):
+    for loop in (bind_game(policy, noise), compiled(bind_game(policy, noise), policy, allocates=True)):
         marks = np.array([5, horizon])
         regret, pulls = np.zeros((2, 2)), np.zeros((2, 3), np.int64)
         means, signals = problem.means(horizon), np.zeros(2, np.int64)
@@ -68,7 +68,7 @@ def plenty(n_arms: int, rounds: int) -> int:
 
 def played(policy: Policy, problem: Problem, horizon: int, fast: bool) -> tuple[list[list[float]], list[list[int]]]:
     """Regret in every round and pulls of three runs."""
-    loop = link(policy, problem.noise)
+    loop = bind_game(policy, problem.noise)
     if fast:
         loop = compiled(loop, policy, allocates=True)
     marks = np.arange(1, horizon + 1)

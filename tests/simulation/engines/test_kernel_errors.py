@@ -478,7 +478,7 @@ def test_only_the_innermost_line_that_the_compiler_names_tells_of_a_choice() -> 
         last = [max(line for *_, line in each.__code__.co_lines() if line is not None) for each in functions]
         places = zip((each.__code__.co_filename for each in functions), last, strict=True)
         error = TypeError("\n".join(["Unsupported array index type float64", *(f'File "{f}", line {n}:' for f, n in places)]))
-        return str(kernel_errors.compile_error(game.linked, policy, error))
+        return str(kernel_errors.compile_error(game.loop, policy, error))
 
     where = f"choose (test_kernel_errors.py, line {choose.__code__.co_firstlineno})"
     assert error_message(mean_now, update) == f"Own(scale=1.0): {where} must return a whole number, got float"
@@ -693,10 +693,10 @@ def test_the_advice_names_what_the_kit_has() -> None:
 
 def test_a_game_is_linked_once_and_pickles_without_its_loops() -> None:
     (game,), _ = Simulation(make("uniform"), PROBLEM).games()
-    assert game.linked is game.linked
+    assert game.loop is game.loop
     again = pickle.loads(pickle.dumps(game))
     assert again.code_digest == game.code_digest
-    assert "linked" not in vars(pickle.loads(pickle.dumps(game)))
+    assert "loop" not in vars(pickle.loads(pickle.dumps(game)))
 
 
 # --- The mistakes of a noise --------------------------------------------------------------------------------------------------

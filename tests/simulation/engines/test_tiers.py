@@ -35,7 +35,8 @@ def change_over(state: BanditState) -> None:
     """Replace all functions of an interpreted bandit by machine code."""
     for functions in (state.learner._functions, state.chooser._functions):
         if functions is not None:
-            functions.change_over()
+            for name in functions._entries:
+                functions.compile(name)
 
 
 def decisions(policy: Policy, compile: CompileMode, change_at: int | None = None) -> Any:

@@ -1,9 +1,9 @@
 """Index policies pull the arm with the largest index: `by_index` computes every index, `largest_index` few of them.
 
 The indices of RAW-UCB and related policies are minima of upper bounds over windows. The bound of any one window is at least the
-index. So each arm keeps one window, whose bound is its line. Only the arm with the highest line is searched, and only for a
-window whose bound is below the highest line of the others. About one arm per round is searched instead of all, and the choice
-is that of computing every index, ties included.
+index. So each arm keeps one window, and the bound of that window is called its line. Only the arm with the highest line is
+searched, and only for a window whose bound is below the highest line of the others. About one arm per round is searched instead
+of all, and the choice is that of computing every index, ties included.
 
 Widths depend on the round through one number, its level: `c(1, delta_t)` for RAW-UCB.
 """
@@ -88,16 +88,15 @@ def by_index(policy_index: Callable[..., Reason], begin_round: Callable[..., Non
 
 @slot
 def line(p: Params, s: object, level: float, i: int) -> float:
-    """Slot: the bound of the window that arm i keeps."""
+    """Slot: return the bound of the window that arm i keeps, which is at least its index."""
     raise NotImplementedError
 
 
 @slot
 def search(p: Params, s: object, level: float, i: int, threshold: float) -> float:
-    """Slot: the search of arm i.
+    """Slot: return the index of arm i if that is at most `threshold`, else the bound of some window above the threshold.
 
-    It returns the index of arm i if that is at most `threshold`, else one of its bounds above the threshold. The arm keeps the
-    window of that bound as its line.
+    The arm keeps the window whose bound is returned, so that its `line` is that bound from now on.
     """
     raise NotImplementedError
 

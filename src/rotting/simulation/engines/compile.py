@@ -1,4 +1,4 @@
-"""Compiling linked kernels with Numba for the CPU.
+"""Compiling bound functions with Numba for the CPU.
 
 Numba caches a function on disk under its name and the time stamp of its file, so it would miss an edit in another file. An
 entry point is therefore compiled under a name that carries a digest of its code, of all the functions that it calls and of the
@@ -89,13 +89,13 @@ def _entry(function: KernelFunction, mark: str, allocates: bool, checked: bool, 
     without_arrays = Converter(partial(_inlined, False, checked))
     marked = [each for each in reached_functions(plain) if getattr(each, "allocates_nothing", False)]
     inner = Converter(partial(_inlined, allocates, checked), converted={each: without_arrays(each) for each in marked})
-    linked = with_names(plain, inner.callees(plain))
-    linked.__name__ = linked.__qualname__ = f"{plain.__name__}_{mark}"
+    named = with_names(plain, inner.callees(plain))
+    named.__name__ = named.__qualname__ = f"{plain.__name__}_{mark}"
     try:
-        made: Compiled = _njit(**options, cache=cache)(linked)
+        made: Compiled = _njit(**options, cache=cache)(named)
     except (OSError, RuntimeError) as error:  # Numba found no folder that it may write to
         warn_uncached(error)
-        made = _njit(**options)(linked)
+        made = _njit(**options)(named)
     return made
 
 

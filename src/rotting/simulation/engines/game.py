@@ -2,8 +2,8 @@
 
 `play` plays one game and allocates nothing, so that a thread of any device can run it; `play_runs` sets up one game after the
 other. Both call the policy through the slots of `policy_functions.py`. The other small functions of this module do nothing,
-or what the simplest game needs. `link` replaces some of them for games that need more, such as an oracle that sees the means, a
-state that can fill up, or a record of every round.
+or what the simplest game needs. `bind_game` replaces some of them for games that need more, such as an oracle that sees the
+means, a state that can fill up, or a record of every round.
 """
 
 import math
@@ -303,7 +303,7 @@ def policy_parts(policy: Policy, noise: Noise) -> dict[KernelFunction, KernelFun
     return {choose: kernel.choose, update: kernel.update, draw: noise.draw, **seen, **full_parts(kernel)}
 
 
-def link(policy: Policy, noise: Noise, checked: bool = False, more: Bindings = NO_BINDINGS) -> Callable[..., None]:
+def bind_game(policy: Policy, noise: Noise, checked: bool = False, more: Bindings = NO_BINDINGS) -> Callable[..., None]:
     """Return `play_runs` bound to this policy and this noise: a plain function.
 
     Args:

@@ -188,14 +188,14 @@ def game_error(task: Task, chunk: Chunk, error: Exception) -> KernelError:
         chunk: its results up to the round that failed.
         error: what the compiled game raised.
     """
-    game, linked = task.game, task.game.checked
+    game, loop = task.game, task.game.checked_loop
     played = chunk.pulls.sum(axis=1)
     row = int(np.argmax(played < game.setting.horizon))  # the run that was not played to its end
     t, run = int(played[row]) + 1, task.first_run + row
-    found: Exception | None = error if frames_of(linked, error) else None
+    found: Exception | None = error if frames_of(loop, error) else None
     if found is None and t <= _REPLAY_ROUNDS:
-        found = replay(type(error), linked, *game.arguments(run, task.blank().first(1), _StopAfter(t)))
-    codes, sentence = _bad_value(linked, error, found) or locate(linked, error, found)
+        found = replay(type(error), loop, *game.arguments(run, task.blank().first(1), _StopAfter(t)))
+    codes, sentence = _bad_value(loop, error, found) or locate(loop, error, found)
     of_noise = {each.__code__ for each in reached_functions(game.setting.noise.draw)}
     policy = game.policy if {*codes} - of_noise else None
     noise = game.setting.noise if {*codes} & of_noise else None

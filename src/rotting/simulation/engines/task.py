@@ -33,7 +33,7 @@ from rotting.simulation.engines.extensions import (
     new_record,
     recording,
 )
-from rotting.simulation.engines.game import link, means_by_run, means_of_run, optimum_by_run, optimum_of_run
+from rotting.simulation.engines.game import bind_game, means_by_run, means_of_run, optimum_by_run, optimum_of_run
 
 _LARGEST_TASK = 2_000_000  # the largest task, in rounds: small enough to share the work evenly among workers
 _SMALLEST_TASK = 50_000  # the smallest task after the first, in rounds: some milliseconds, long beside the cost of a task
@@ -130,16 +130,16 @@ class Game:
     place: int = 0  # among the games that an engine plays; it decides nothing
 
     @cached_property
-    def linked(self) -> Callable[..., None]:
+    def loop(self) -> Callable[..., None]:
         """The loop over runs, bound to the policy and the noise: a plain function, called with `arguments`."""
-        return self._link(checked=False)
+        return self._bound_loop(checked=False)
 
     @cached_property
-    def checked(self) -> Callable[..., None]:
+    def checked_loop(self) -> Callable[..., None]:
         """The same loop, which also checks choices and rewards."""
-        return self._link(checked=True)
+        return self._bound_loop(checked=True)
 
-    def _link(self, checked: bool) -> Callable[..., None]:
+    def _bound_loop(self, checked: bool) -> Callable[..., None]:
         with naming_owner(self.setting.noise):
             digest(self.setting.noise.draw)
         with naming_owner(self.policy):  # every other function that is refused is the policy's
@@ -147,7 +147,7 @@ class Game:
             more |= self.setting.extensions.parts(self.policy)
             if self.setting.draws is not None:
                 more |= {means_of_run: means_by_run, optimum_of_run: optimum_by_run}
-            return link(self.policy, self.setting.noise, checked, more)
+            return bind_game(self.policy, self.setting.noise, checked, more)
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out the loops and their digests: the process that reads the game makes them again, from its own code."""
@@ -157,7 +157,7 @@ class Game:
     def code_digest(self) -> str:
         """A digest of the code of the policy, of the noise and of the loop."""
         with naming_owner(self.policy):
-            return digest(self.linked)
+            return digest(self.loop)
 
     @cached_property
     def digest(self) -> str:
@@ -166,7 +166,7 @@ class Game:
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def arguments(self, first_run: int, chunk: Chunk, signal: object) -> tuple[object, ...]:
-        """Return the arguments with which `linked` fills a chunk that begins at `first_run`."""
+        """Return the arguments with which `loop` fills a chunk that begins at `first_run`."""
         setting = self.setting
         means: Means | ExtendedMeans = setting.means
         optimum = setting.optimum

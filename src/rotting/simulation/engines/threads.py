@@ -69,15 +69,15 @@ class Threads:
         interpreted = self._is_interpreted(game, sum(task.rounds for task in tasks))
         play: Play | None = _play_interpreted if interpreted else None
         checked: Play | None = None
-        # The last run that is checked, or need not be.
-        tried: float = math.inf if interpreted or is_library_code(game.linked) else -1
+        # The first run after all checked ones; none where no run has to be checked.
+        unchecked_from: float = math.inf if interpreted or is_library_code(game.loop) else 0
         trials: list[Future[Chunk]] = []  # checked runs that may not have finished
         for task in tasks:
             left = task
-            # `cut` returns the first run, then the last ones: after these two tasks, no run lies beyond `tried`.
-            if left.end - 1 > tried:
+            # `cut` returns the first run, then the last ones: after these two tasks, every other run lies between checked ones.
+            if left.end > unchecked_from:
                 left, last = left.split(left.runs - 1)
-                tried = last.first_run
+                unchecked_from = last.end
                 checked = checked or (yield from pool.compile(game, checked=True))
                 trials.append(pool.submit(last, checked))
             if left.runs > 0:
@@ -93,7 +93,7 @@ class Threads:
         """Return whether so many rounds of a game are interpreted."""
         if self._mode != "auto":
             return self._mode == "never"
-        if not is_library_code(game.linked) or loop_entry(game).is_available:
+        if not is_library_code(game.loop) or loop_entry(game).is_available:
             return False
         return rounds * _interpreted_seconds(game) < COMPILE_SECONDS
 
@@ -108,21 +108,21 @@ def _interpreted_seconds(game: Game) -> float:
     rounds = min(setting.horizon, setting.n_arms + _TIMED_ROUNDS)
     some = Game(game.policy, replace(setting, checkpoints=np.array([rounds]), optimum=np.zeros(1)))
     with np.errstate(all="ignore"):
-        seconds = _play(Task(some, 0, 1), game.linked, np.zeros(2, np.int64)).seconds
+        seconds = _play(Task(some, 0, 1), game.loop, np.zeros(2, np.int64)).seconds
     return seconds / min(rounds, _TIMED_ROUNDS)
 
 
 def loop_entry(game: Game, checked: bool = False) -> EntryPoint:
     """Return the loop of a game as it is called."""
     example = game.arguments(0, Task(game, 0, 1).blank(), np.zeros(2, np.int64))
-    return EntryPoint(game.checked if checked else game.linked, game.policy, example, True, checked, game.setting.noise)
+    return EntryPoint(game.checked_loop if checked else game.loop, game.policy, example, True, checked, game.setting.noise)
 
 
 def compiled_loop(game: Game, checked: bool = False) -> Loop:
     """Return the compiled loop of a game."""
     from rotting.simulation.engines.compile import compiled_for, indices_checked  # noqa: PLC0415 - imports Numba
 
-    checked = checked or (bool(indices_checked()) and not is_library_code(game.linked))
+    checked = checked or (bool(indices_checked()) and not is_library_code(game.loop))
     return compiled_for(loop_entry(game, checked))
 
 
@@ -131,7 +131,7 @@ def play_checked_runs(game: Game, last_run: int) -> None:
 
     Engines that cannot check indices call this before they play.
     """
-    if not is_library_code(game.linked):
+    if not is_library_code(game.loop):
         loop = compiled_loop(game, checked=True)
         for run in sorted({0, last_run}):
             _play(Task(game, run, 1), loop, np.zeros(2, np.int64))
@@ -152,7 +152,7 @@ def _play_interpreted(task: Task, signal: Ints) -> Chunk:
     """Play a task without the compiler. The time that it takes says nothing about the policy, and is NaN."""
     game = task.game
     with np.errstate(all="ignore"):  # as machine code, which does not warn
-        chunk = _play(task, game.linked if is_library_code(game.linked) else game.checked, signal)
+        chunk = _play(task, game.loop if is_library_code(game.loop) else game.checked_loop, signal)
     return chunk._replace(seconds=np.nan)
 
 

@@ -16,7 +16,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from importlib.metadata import version
@@ -167,92 +167,93 @@ def _toolchain() -> tuple[object, ...]:
     return version("numba"), version("llvmlite"), sys.version, sys.implementation.cache_tag, processor, settings
 
 
-# --- Functions that change over -----------------------------------------------------------------------------------------------
+# --- Functions that start when they are called --------------------------------------------------------------------------------
 
 Entries = Mapping[str, EntryPoint | None]
 """Entry points by name; None if there is no such function."""
 
 
 class Functions:
-    """Functions as attributes, each of which is compiled when it is first called.
+    """Functions as attributes, each of which starts when it is first called.
 
-    With `compile="now"`, the first call waits for the compiler. With "auto", a function is interpreted until machine code
-    replaces it, between two calls. Code from outside the library is compiled at once, so that its mistakes are found early.
+    A function starts as machine code if `compile` is "now", or "auto" and its machine code is there. Otherwise it starts
+    interpreted; with "auto", a child process then compiles it, and machine code replaces it between two calls. Code from
+    outside the library starts with the object, so that its mistakes are found early, and is interpreted with "never" only.
 
     Subclasses declare the attributes; a function without an entry point is None.
 
     Args:
         make_entries: returns the entry points. It is sent to the child process, too.
         compile: when to compile.
-        at_once: functions that everybody calls. They are compiled without waiting for a call.
+        at_once: functions that everybody calls. They start with the object, too.
     """
 
     def __init__(self, make_entries: Callable[[], Entries], compile: CompileMode, at_once: tuple[str, ...] = ()) -> None:
         entries = make_entries()
         self._make_entries, self._mode = make_entries, resolve_mode(compile)
         self._entries = {name: entry for name, entry in entries.items() if entry is not None}
-        self._uncalled: set[str] = set()  # functions that wait for their first call
+        self._not_started: set[str] = set()
         self._interpreted: set[str] = set()  # functions that are to become machine code
         self._is_warm = False  # thousands of bandits that share the functions may call `warm_up`
-        for name, entry in entries.items():
-            setattr(self, name, interpreted(entry) if entry is not None and self._mode == "never" else None)
-        if not all(entry.is_library_code for entry in self._entries.values()) and self._mode != "never":
-            self.change_over()
-        elif self._mode != "never":
-            self.await_first_calls(self._entries)
-            for name in at_once:
-                self._prepare(name)
+        for name in entries:
+            setattr(self, name, None)
+        for name in self._entries:
+            self.start_when_called(name)
+        if not all(entry.is_library_code for entry in self._entries.values()):
+            self._mode = "never" if self._mode == "never" else "now"
+            at_once = tuple(self._entries)
+        for name in at_once:
+            self._start(name)
 
     @property
     def is_compiled(self) -> bool:
-        """Whether all functions that were called are machine code, and all that are compiled at once."""
+        """Whether all functions that have started are machine code."""
         return self._mode != "never" and not self._interpreted
 
-    def change_over(self) -> None:
-        """Replace all functions by machine code, which is compiled here unless it is cached."""
-        for name in self._entries:
-            self._replace(name)
-        self._mode = "now"
-
     def warm_up(self) -> None:
-        """Load the machine code of all functions, and compile it unless a child process will do so after their first call."""
-        uncalled = () if self._is_warm else sorted(self._uncalled)
-        for name in uncalled:
-            if self._mode == "now" or self._entries[name].is_available:
-                self._prepare(name)
+        """Start all functions, except those that would start interpreted and be compiled later: these wait for a call."""
+        for name in () if self._is_warm else sorted(self._not_started):
+            if self._mode != "auto" or self._entries[name].is_available:
+                self._start(name)
         self._is_warm = True
 
-    def await_first_calls(self, names: Iterable[str]) -> None:
-        """Have these functions compiled when they are called next."""
-        for name in names:
-            setattr(self, name, self._first_call(name))
-            self._uncalled.add(name)
+    def start_when_called(self, name: str) -> None:
+        """Let the next call of a function start it."""
 
-    def _first_call(self, name: str) -> KernelFunction:
         def first_call(*arguments: object) -> object:
-            self._prepare(name)
+            self._start(name)
             return getattr(self, name)(*arguments)
 
-        return first_call
+        setattr(self, name, first_call)
+        self._not_started.add(name)
 
-    def _prepare(self, name: str) -> None:
-        """Replace an uncalled function: by machine code, or by the interpreted function while a child process compiles it."""
+    def _start(self, name: str) -> None:
+        """Put machine code in the place of a function, or the interpreted function."""
         entry = self._entries[name]
-        if self._mode == "now" or entry.is_available:
-            self._replace(name)
+        if self._mode == "now" or (self._mode == "auto" and entry.is_available):
+            self.compile(name)
             return
         with _lock:
-            if name not in self._uncalled:  # another thread was faster
+            if name not in self._not_started:  # another thread was faster
                 return
             setattr(self, name, interpreted(entry))
-            self._interpreted.add(name)
-            self._uncalled.discard(name)
-            _waiting.append((self, name))
-            if len(_waiting) == 1:
-                threading.Thread(target=_compile_waiting, name="rotting-compiling", daemon=True).start()
+            self._not_started.discard(name)
+            if self._mode == "auto":
+                self._interpreted.add(name)
+                _waiting.append((self, name))
+                if len(_waiting) == 1:
+                    threading.Thread(target=_compile_waiting, name="rotting-compiling", daemon=True).start()
+
+    def compile(self, name: str) -> None:
+        """Put machine code in the place of a function; it is compiled here unless it is cached."""
+        code = _machine_code(self._entries[name])
+        with _lock:
+            setattr(self, name, code)
+            self._not_started.discard(name)
+            self._interpreted.discard(name)
 
     def compile_in_child(self, name: str) -> None:
-        """Have a child process compile an interpreted function, and replace it; compile it here if the child could not.
+        """Have a child process fill the cache before `compile` is called; that compiles if the child could not.
 
         If the child was killed, the function stays interpreted: compiling may need more memory than there is.
         """
@@ -264,15 +265,7 @@ class Functions:
         except Exception:  # noqa: BLE001, S110 - it could not be started, or the entry points cannot be pickled
             pass
         with suppress(Exception):  # the function stays interpreted, which gives the same results
-            self._replace(name)
-
-    def _replace(self, name: str) -> None:
-        """Replace a function by machine code, which is compiled here unless it is cached."""
-        code = _machine_code(self._entries[name])
-        with _lock:
-            setattr(self, name, code)
-            self._uncalled.discard(name)
-            self._interpreted.discard(name)
+            self.compile(name)
 
 
 def compile_function(make_entries: Callable[[], Entries], name: str) -> None:
@@ -308,7 +301,7 @@ def _after_fork_in_child() -> None:
     global _lock  # noqa: PLW0603 (the process decides)
     _lock = threading.RLock()
     for functions, name in _waiting:
-        functions.await_first_calls([name])
+        functions.start_when_called(name)
     _waiting.clear()
 
 
