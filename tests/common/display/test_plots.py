@@ -7,7 +7,7 @@ import pytest
 
 from rotting.common.arrays import Floats
 from rotting.common.display.figures import COLOURS, STYLES, Curve, Figure, Panel, curve_style
-from rotting.common.display.plots import draw_figure, picture_bytes
+from rotting.common.display.plots import draw_figure, picture_bytes, plot_regret
 from tests.helpers.sections import LABELS, figure, line, points
 
 pytest.importorskip("matplotlib")
@@ -104,6 +104,19 @@ def test_nothing_covers_anything(panels: int, columns: int, labels: int, words: 
         shape = ax.get_window_extent()
         assert shape.width > 1.2 * picture.dpi
         assert shape.height > 1.0 * picture.dpi
+
+
+def test_a_legend_of_long_names_stays_in_the_picture() -> None:
+    ax = plot_regret(
+        [f"{LONG} {k}" for k in range(8)], np.arange(1, 4), np.ones((8, 2, 3)), "A title " * 20, "A caption. " * 30
+    )
+    picture = ax.figure.figure
+    picture.draw_without_rendering()
+    (legend,) = picture.legends
+    box, title, caption = (each.get_window_extent() for each in (legend, ax._left_title, ax.texts[0]))  # type: ignore[attr-defined]
+    assert picture.bbox.x0 <= box.x0 < box.x1 <= picture.bbox.x1
+    assert picture.bbox.y0 <= box.y0 < box.y1 < ax.get_window_extent().y0
+    assert caption.y1 < title.y0 < title.y1 <= picture.bbox.y1
 
 
 def test_curves_without_points_or_intervals_or_panels_are_drawn() -> None:

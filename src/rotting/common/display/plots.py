@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure as Picture
+    from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
+    from matplotlib.text import Text
 
 SUBDUED = "#505050"
 
@@ -39,10 +41,9 @@ class FontSizes(NamedTuple):
 
 FONT_SIZES = FontSizes(11.0, 9.0, 8.0)
 
-GLYPH, LINE = 0.52, 1.35  # the width of an average letter and the height of a line, relative to the font size
+GLYPH, SPACING = 0.52, 1.35  # the width of an average letter relative to the font size, and the spacing of lines
 INCH = 72.0  # points
-SizedText = tuple[str, float]
-"""Wrapped text, and its font size in points."""
+_GAP = 0.08  # inches around a text or a legend that is not in the axes
 
 
 def matplotlib_figure() -> "type[Picture]":
@@ -136,45 +137,71 @@ def wrapped(text: str, width: float, size: float, bold: bool = False) -> str:
     return "\n".join(textwrap.fill(line, letters, break_on_hyphens=False) for line in text.split("\n"))
 
 
-def text_height(text: str, size: float) -> float:
-    """Return the height of lines of text, in points."""
-    return (text.count("\n") + 1) * LINE * size if text else 0.0
+def heights(picture: "Picture", *drawn: "Text | Legend") -> float:
+    """Return the height in inches of texts and legends above each other, with the gaps between them."""
+    found = [each.get_window_extent().height / picture.dpi for each in drawn]
+    return float(sum(height + _GAP for height in found if height > 0))
 
 
-def draw_top(picture: "Picture", title: str, caption: str, fonts: FontSizes, top: float) -> None:
-    """Write a title and a caption into the top of a figure, `top` points high, and lay out the rest below it."""
-    width, height = picture.get_size_inches()
-    # The layout engine keeps room for the legend at the bottom; the top is reserved for the title and the caption.
-    below = 1 - top / INCH / height
-    picture.set_layout_engine("constrained", rect=(0, 0, 1, below), w_pad=0.08, hspace=0.02, wspace=0.02)
-    edge, first, second = 0.06 / width, 4 / INCH / height, (8 + text_height(title, fonts.title)) / INCH / height
-    picture.text(edge, 1 - first, title, size=fonts.title, weight="bold", va="top", linespacing=LINE)
-    picture.text(edge, 1 - second, caption, size=fonts.small, color=SUBDUED, va="top", linespacing=LINE)
+def draw_top(picture: "Picture", title: str, caption: str, fonts: FontSizes) -> float:
+    """Write a title and a caption into the top of a figure; return their height in inches, which `grow` makes room for."""
+    from matplotlib.transforms import offset_copy  # noqa: PLC0415 - an extra
+
+    top = _GAP
+    for text, size, bold in ((title, fonts.title, True), (caption, fonts.small, False)):
+        below_edge = offset_copy(picture.transFigure, picture, 0.06, -top)
+        words = wrapped(text, picture.get_figwidth(), size, bold)
+        drawn = picture.text(0, 1, words, size=size, va="top", linespacing=SPACING, transform=below_edge)
+        drawn.set(**{"weight": "bold"} if bold else {"color": SUBDUED})
+        top += heights(picture, drawn)
+    return top
 
 
-def draw_header(ax: "Axes", title: SizedText, note: SizedText, weight: str = "normal") -> None:
-    """Write a title above axes, and a note below it in small print."""
-    (words, size), (small_words, small) = title, note
-    ax.set_title(words, loc="left", size=size, weight=weight, pad=5 + 1.1 * text_height(small_words, small), linespacing=LINE)
+def draw_legend_below(picture: "Picture", lines: "Sequence[Line2D]", size: float) -> "Legend":
+    """Draw a legend at the bottom of a figure, with as few rows as its width allows; long labels are wrapped."""
+    words = [wrapped(str(line.get_label()), picture.get_figwidth() - 1.0, size) for line in lines]
+    style = {**LEGEND, "fontsize": size, "columnspacing": 1.5, "loc": "outside lower center"}
+    for columns in sorted({-(-len(lines) // rows) for rows in range(1, len(lines) + 1)}, reverse=True):
+        legend = picture.legend(lines, words, ncols=columns, **style)
+        if columns == 1 or legend.get_window_extent().width <= picture.bbox.width:
+            break
+        legend.remove()
+    return legend
+
+
+def grow(picture: "Picture", top: float, more: float) -> None:
+    """Make a figure higher by the height of its top and of what else is not in its axes; lay out the rest below the top."""
+    height = picture.get_figheight() + top + more
+    picture.set_figheight(height)
+    picture.set_layout_engine("constrained", rect=(0, 0, 1, 1 - top / height), w_pad=0.08, hspace=0.02, wspace=0.02)
+
+
+def draw_header(
+    ax: "Axes", title: str, note: str, width: float, sizes: tuple[float, float], bold: bool = False
+) -> "tuple[Text, Text]":
+    """Write a title above axes, and a note below it in small print, both wrapped to a width in inches."""
     # Above the axes: inside it could cover a curve.
-    ax.annotate(
-        small_words,
+    small = ax.annotate(
+        wrapped(note, width, sizes[1]),
         (0, 1),
         xytext=(0, 3),
         xycoords="axes fraction",
         textcoords="offset points",
         va="bottom",
-        size=small,
+        size=sizes[1],
         color=SUBDUED,
-        linespacing=LINE,
+        linespacing=SPACING,
     )
+    words = title if "$" in title else wrapped(title, width, sizes[0], bold)  # a formula cannot be broken
+    pad = 2 + INCH * heights(ax.figure.figure, small)
+    weight = "bold" if bold else "normal"
+    return ax.set_title(words, loc="left", size=sizes[0], weight=weight, pad=pad, linespacing=SPACING), small
 
 
 # --- Curves in axes --------------------------------------------------------------------------------------------------------
 
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "handlelength": 3.6}
 _SMALLER = (1.0, 0.9, 0.8, 0.7, 0.6)  # font sizes of a legend that are tried, relative to the usual one
-_SHARES = (0.55, 0.95)  # shares of the height of the axes that a legend may take; the larger one if no size fits the smaller
 _MAX_TICK_LABELS = 8  # labels of values that fit below a logarithmic axis
 _APART = 0.06  # smallest distance of two of them, relative to the axis
 
@@ -256,61 +283,40 @@ def _mark_few_values(axis: "Axis", values: Floats) -> None:
         axis.set_minor_locator(NullLocator())
 
 
-def style_panel(ax: "Axes", title: SizedText, note: SizedText, fonts: FontSizes) -> None:
-    """Write the title of a panel and the note below it, and set font sizes and ticks that fit."""
+def style_panel(ax: "Axes", panel: Panel, width: float, fonts: FontSizes) -> "tuple[Text, Text]":
+    """Write the title of a panel and the note below it, and set font sizes and ticks that fit; return both texts."""
     if ax.get_xscale() == "linear":
         ax.locator_params(axis="x", nbins=5)  # more labels would touch, such as 150,000
-    draw_header(ax, title, note)
     ax.xaxis.label.set_fontsize(fonts.text)
     ax.yaxis.label.set_fontsize(fonts.text)
     ax.tick_params(labelsize=fonts.small)
+    return draw_header(ax, panel.title, panel.note, width - 0.6, (fonts.text, fonts.small))
 
 
-def panel_head(panel: Panel, width: float, fonts: FontSizes) -> tuple[SizedText, SizedText]:
-    """Return a panel's title and note, wrapped to the width of its axes."""
-    axes = width - 0.6
-    return (wrapped(panel.title, axes, fonts.text), fonts.text), (wrapped(panel.note, axes, fonts.small), fonts.small)
-
-
-def legend_handles(figure: Figure, width: float, size: float) -> "list[Line2D]":
-    """Return the entries of the legend of a figure, with labels wrapped to its width in inches."""
+def legend_handles(figure: Figure) -> "list[Line2D]":
+    """Return the entries of the legend of a figure."""
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an extra
 
     handles = []
     for label, k in figure.styles.items():
         colour, style, marker = curve_style(k)
         shape = marker if label in figure.marked else ""
-        words = wrapped(label, width - 0.6, size)
-        handles.append(Line2D([], [], color=colour, linestyle=style, marker=shape, markersize=4, label=words))
+        handles.append(Line2D([], [], color=colour, linestyle=style, marker=shape, markersize=4, label=label))
     return handles
-
-
-def legend_shape(labels: Sequence[str], width: float, size: float) -> tuple[int, float]:
-    """Return the number of columns of a legend, and its height in points."""
-    if not labels:
-        return 1, 0.0
-    longest = max(len(line) for label in labels for line in label.split("\n"))
-    entry = (longest * GLYPH + 6.5) * size  # with its line and the gap to the next
-    fitting = max(1, min(len(labels), int(width * INCH / entry)))
-    rows = -(-len(labels) // fitting)
-    columns = -(-len(labels) // rows)  # rows of equal length
-    tallest = max(text_height(label, size) for label in labels)
-    return columns, rows * (tallest + 0.4 * size) + 2 * size
 
 
 def place_legend_inside(ax: "Axes", lines: "Sequence[Line2D]", place: Any) -> None:
     """Draw a legend inside the axes, with a font small enough to fit: long labels are wrapped, many are set in columns."""
     frame = ax.get_window_extent()
-    usual = points(LEGEND["fontsize"])
-    for share, times in itertools.product(_SHARES, _SMALLER):
-        letters = int((frame.width * INCH / ax.figure.figure.dpi) / (GLYPH * usual * times)) - 8  # without its line
-        words = [textwrap.fill(str(line.get_label()), max(12, letters)) for line in lines]
-        for columns in (1, 2, 3):
-            style = {**LEGEND, "fontsize": usual * times, "ncols": columns, "handlelength": 2.4, "columnspacing": 1.2}
-            legend = ax.legend(lines, words, loc=place, **style)
-            box = legend.get_window_extent()
-            if box.width < 0.97 * frame.width and box.height < share * frame.height:
-                return
+    for times, columns in itertools.product(_SMALLER, (1, 2, 3)):
+        size = times * points(LEGEND["fontsize"])
+        words = [
+            wrapped(str(line.get_label()), frame.width / ax.figure.figure.dpi - 8 * GLYPH * size / INCH, size) for line in lines
+        ]
+        style = {**LEGEND, "fontsize": size, "ncols": columns, "handlelength": 2.4, "columnspacing": 1.2}
+        box = ax.legend(lines, words, loc=place, **style).get_window_extent()
+        if box.width < 0.97 * frame.width and box.height < 0.95 * frame.height:
+            return
 
 
 # --- Figures and regret ----------------------------------------------------------------------------------------------------
@@ -368,30 +374,19 @@ def plot_regret(
     own = ax is None
     below = own and legend is True  # no curve is covered there
     if ax is None:
-        entries = [*labels, *(label for each in bounds for label, _ in each)] if below else []
-        width, height = styled_size() or (7.2, 4.6)
-        columns, room = legend_shape(entries, width, FONT_SIZES.small)
-        room += sum(text_height(text, size) for text, size in _header(title, caption, 0.8 * width))
-        ax = new_picture(path is None, width, height + room / INCH).add_subplot()
-    width, height = (each / ax.figure.figure.dpi for each in ax.get_window_extent().size)
+        ax = new_picture(path is None, *(styled_size() or (7.2, 4.6))).add_subplot()
+    picture = ax.figure.figure
+    width, height = (each / picture.dpi for each in ax.get_window_extent().size)
     lines = draw(ax, labels, checkpoints, regret, log, bounds, band, log_y)
-    if below:
-        ax.figure.figure.legend(handles=lines, loc="outside lower center", ncols=columns, **LEGEND)
-    draw_header(ax, *_header(title, caption, width), weight="bold")
+    header = draw_header(ax, title, caption, width, (points("medium"), points("small")), bold=True)
     ax.set_ylabel(wrapped(ax.get_ylabel(), height, float(ax.yaxis.label.get_fontsize())))
+    if own:
+        grow(picture, 0.0, heights(picture, *header, *([draw_legend_below(picture, lines, points("small"))] if below else [])))
     if legend is not False and not below:
         place_legend_inside(ax, lines, "best" if legend is True else legend)
     if path is not None:
-        write_picture(ax.figure.figure, path, "standard" if own else "tight")
+        write_picture(picture, path, "standard" if own else "tight")
     return ax
-
-
-def _header(title: str, caption: str, width: float) -> tuple[SizedText, SizedText]:
-    """Return the title and the caption of axes of that width in inches."""
-    medium, small = points("medium"), points("small")
-    if "$" not in title:  # a formula cannot be broken
-        title = wrapped(title, width, medium, bold=True)
-    return (title, medium), (wrapped(caption, width, small), small)
 
 
 def plot_figure(figure: Figure, path: str | Path | None = None) -> "Picture":
@@ -497,29 +492,21 @@ def draw_figure(figure: Figure, shown: bool = False) -> "Picture":
     styled, fonts = styled_size(), current_font_sizes()
     panel_width = styled[0] / columns if styled is not None else PANEL_WIDTHS.get(columns, SMALLEST_PANEL)
     width = columns * panel_width
-    title, caption = wrapped(figure.title, width, fonts.title, bold=True), wrapped(figure.caption, width, fonts.small)
-    handles = legend_handles(figure, width, fonts.small)
-    legend_columns, legend_height = legend_shape([str(handle.get_label()) for handle in handles], width, fonts.small)
-    heads = [
-        [panel_head(panel, panel_width, fonts) for panel in panels[row * columns : (row + 1) * columns]] for row in range(rows)
-    ]
-    heads_height = sum(max(sum(text_height(*each) for each in head) for head in line) for line in heads)
-    top = text_height(title, fonts.title) + text_height(caption, fonts.small) + 12
-    height = rows * (0.56 if rows > 2 else 0.74) * min(panel_width, 5.2) + (top + heads_height + legend_height) / INCH
-    picture = new_picture(shown, width, height)
-    draw_top(picture, title, caption, fonts, top)
+    picture = new_picture(shown, width, rows * (0.56 if rows > 2 else 0.74) * min(panel_width, 5.2))
+    top = draw_top(picture, figure.title, figure.caption, fonts)
+    handles = legend_handles(figure)
+    below = heights(picture, draw_legend_below(picture, handles, fonts.small)) if handles else 0.0
+    heads = [0.0] * rows  # the heights of the panels' titles and notes
     styles = {label: curve_style(k) for label, k in figure.styles.items()}
     for k, panel in enumerate(panels):
         ax = picture.add_subplot(rows, columns, k + 1)
         draw_panel(ax, panel, styles)
-        style_panel(ax, *heads[k // columns][k % columns], fonts)
+        heads[k // columns] = max(heads[k // columns], heights(picture, *style_panel(ax, panel, panel_width, fonts)))
         if k % columns and panels[k - 1].y_label == panel.y_label:
             ax.set_ylabel("")
         if k + columns < len(panels) and panels[k + columns].x_label == panel.x_label:
             ax.set_xlabel("")
-    if handles:
-        style = {**LEGEND, "fontsize": fonts.small, "columnspacing": 1.5}
-        picture.legend(handles=handles, loc="outside lower center", ncols=legend_columns, **style)
+    grow(picture, top, sum(heads) + below)
     return picture
 
 
@@ -565,16 +552,13 @@ def plot_heat(
         path = check_new_file(path)
     rows, columns = values.shape
     width, height = max(4.6, min(12.0, 2.2 + 0.62 * columns)), max(2.6, min(10.0, 1.3 + 0.42 * rows))
-    head, below = wrapped(title, width - 0.4, FONT_SIZES.title, bold=True), wrapped(note, width - 0.4, FONT_SIZES.small)
-    top = text_height(head, FONT_SIZES.title) + text_height(below, FONT_SIZES.small) + 12
-    height += top / INCH
     picture = new_picture(path is None, width, height)
     from matplotlib.patches import Rectangle  # noqa: PLC0415 - an extra, which `new_picture` has found
 
-    draw_top(picture, head, below, FONT_SIZES, top)
+    grow(picture, draw_top(picture, title, note, FONT_SIZES), 0.0)
     ax = picture.add_subplot()
     image = ax.imshow(values, origin="lower", aspect="auto", cmap="cividis")
-    picture.colorbar(image, ax=ax, label=wrapped(label, 0.7 * (height - top / INCH), points("medium")))
+    picture.colorbar(image, ax=ax, label=wrapped(label, 0.7 * height, points("medium")))
     for axis, (name, ticks), set_label in ((ax.xaxis, x, ax.set_xlabel), (ax.yaxis, y, ax.set_ylabel)):
         every = -(-len(ticks) // 16)  # more labels would touch
         texts = short_texts(ticks)
