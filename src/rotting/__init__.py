@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     from rotting.policies.sw_ucb import SWUCB as SWUCB
     from rotting.policies.swa import SWA as SWA
     from rotting.policies.thompson_sampling import ThompsonSampling as ThompsonSampling
+    from rotting.policies.tsallis_inf import TsallisINF as TsallisINF
     from rotting.policies.ucb1 import UCB1 as UCB1
     from rotting.policies.uniform import Uniform as Uniform
     from rotting.policies.wswa import WSWA as WSWA

@@ -44,6 +44,8 @@ class RedUCB(Policy):
         alpha: confidence level, `delta_t = t**-alpha`. The theory asks for more than 2; 4 in the authors' experiments.
         sigma: sub-Gaussian scale of the rewards; 0.1 in the authors' experiments.
 
+    R-less-UCB, the publication's policy for arms that rise with time (restless), has the same rule under another name.
+
     Needs to know sigma; neither the horizon nor how fast the arms rise. Made for arms that improve with their own pulls, and
     by less each time, such as models in training or users who learn an interface. Not sound for rested nor for restless
     rotting: an arm that fell is expected to fall further, and the width of every arm that is not pulled grows with t.
@@ -52,7 +54,7 @@ class RedUCB(Policy):
         >>> RedUCB(sigma=0.1)
         RedUCB(epsilon=0.25, alpha=4.0, sigma=0.1)
 
-    Reference: Metelli, Trovò, Pirola, Restelli, "Stochastic rising bandits", ICML 2022, R-ed-UCB.
+    Reference: Metelli, Trovò, Pirola, Restelli, "Stochastic rising bandits", ICML 2022, R-ed-UCB and R-less-UCB.
     """
 
     epsilon: float = parameter(BELOW_HALF, "the window's share of an arm's pulls", default=0.25)

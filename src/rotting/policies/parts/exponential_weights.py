@@ -1,4 +1,4 @@
-"""Exponential weights: what Exp3, Exp3.S and Rexp3 share.
+"""Exponential weights: what Exp3, Exp3.S and Rexp3 share, and Tsallis-INF but for its probabilities.
 
 The weights are kept as logarithms, relative to the largest one: they cannot overflow, none is lost by underflow, and an arm
 that is added starts equal to the leader.
@@ -18,7 +18,7 @@ from rotting.policy import Params
 
 
 class Weights(NamedTuple):
-    """The state of the three policies."""
+    """The state of these policies."""
 
     log_weights: Floats  # [K] ln(w_i / max_j w_j)
     propensity: Floats  # [K] the probability with which each arm was last drawn
