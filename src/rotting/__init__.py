@@ -105,6 +105,7 @@ if TYPE_CHECKING:
     from rotting.policies.raw_kl_ucb import RAWKLUCB as RAWKLUCB
     from rotting.policies.raw_ucb import RAWUCB as RAWUCB
     from rotting.policies.raw_ucb_pp import RAWUCBpp as RAWUCBpp
+    from rotting.policies.rcbe import RCBE as RCBE
     from rotting.policies.red_ucb import RedUCB as RedUCB
     from rotting.policies.rexp3 import Rexp3 as Rexp3
     from rotting.policies.sliding_window_ts import SlidingWindowTS as SlidingWindowTS
