@@ -114,6 +114,8 @@ if TYPE_CHECKING:
     from rotting.policies.thompson_sampling import ThompsonSampling as ThompsonSampling
     from rotting.policies.tsallis_inf import TsallisINF as TsallisINF
     from rotting.policies.ucb1 import UCB1 as UCB1
+    from rotting.policies.ucb_tp import UCBTP as UCBTP
+    from rotting.policies.ucbt_asw import UCBTASW as UCBTASW
     from rotting.policies.uniform import Uniform as Uniform
     from rotting.policies.wswa import WSWA as WSWA
     from rotting.policy import Kernel as Kernel
