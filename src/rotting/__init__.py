@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from rotting.paper import theory as theory
     from rotting.policies.ad_switch import AdSwitch as AdSwitch
     from rotting.policies.ada_iltcb import AdaILTCB as AdaILTCB
+    from rotting.policies.bob import BOB as BOB
     from rotting.policies.cusum_ucb import CUSUMUCB as CUSUMUCB
     from rotting.policies.d_ucb import DUCB as DUCB
     from rotting.policies.discounted_ts import DiscountedTS as DiscountedTS

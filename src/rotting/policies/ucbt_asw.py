@@ -1,7 +1,7 @@
 """UCBT-ASW: one arm at a time, until a window of its last rewards shows that it is no longer good enough."""
 
 import math
-from typing import NamedTuple, Self, TypedDict, Unpack
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,12 +23,6 @@ from rotting.kit import (
 )
 
 HORIZON = Rule("a whole number, 2 or more", low=2, high=2**53, whole=True)
-
-
-class _Options(TypedDict, total=False):
-    beta: float
-    sigma: float
-    high: float
 
 
 class UCBTASW(Policy):
@@ -59,7 +53,7 @@ class UCBTASW(Policy):
     arm paid).
 
     Example:
-        >>> UCBTASW.from_budget(100_000, budget=1.0, sigma=0.1)
+        >>> UCBTASW(horizon=100_000, budget=1.0, sigma=0.1)
         UCBTASW(horizon=100000, budget=1.0, beta=1.0, sigma=0.1, high=1.0)
 
     Reference: Kim, Vojnović, Yun, "An adaptive approach for infinitely many-armed bandits under generalized rotting
@@ -78,13 +72,8 @@ class UCBTASW(Policy):
     needs_horizon = True
     needs_changes = True
     rested = True
-    cost = "O(log t)"
+    cost = "O(K + log t)"
     memory = "O(K + t)"
-
-    @classmethod
-    def from_budget(cls, horizon: int, budget: float, **options: Unpack[_Options]) -> Self:
-        """Return the policy for `horizon` rounds in which the means of the played arms fall by `budget` in all."""
-        return cls(horizon=horizon, budget=budget, **options)
 
 
 class State(NamedTuple):
