@@ -258,6 +258,10 @@ class RewardBuckets:
         """Return how often an arm was chosen, for each bucket."""
         return [int(each.cells[arm][0]) if arm in each.cells else 0 for each in self.buckets]
 
+    def rewards_of(self, arm: int) -> list[int]:
+        """Return how many rewards of an arm have settled, for each bucket."""
+        return [int(each.cells[arm][1]) if arm in each.cells else 0 for each in self.buckets]
+
     def means_of(self, arm: int) -> list[float | None]:
         """Return the mean reward of an arm, for each bucket in which it has one."""
         cells = [each.cells.get(arm) for each in self.buckets]
@@ -368,7 +372,10 @@ def history_response(
     """
     buckets, shown = counted.buckets, counted.most_chosen(top)
     plays = [each.plays for each in buckets]
-    arms = [m.ArmHistory(counted.arms[arm].name, counted.plays_of(arm), counted.means_of(arm)) for arm in shown]
+    arms = [
+        m.ArmHistory(counted.arms[arm].name, counted.plays_of(arm), counted.rewards_of(arm), counted.means_of(arm))
+        for arm in shown
+    ]
     rewards, lost = sum(each.rewards for each in buckets), sum(each.lost for each in buckets)
     paid = sum(each.mean * each.rewards for each in buckets)
     low, high = _reward_range(counted, declared_range)

@@ -346,6 +346,7 @@ class ArmHistory(Struct):
 
     arm: JsonArm
     plays: list[int]  # how often the arm was chosen
+    rewards: list[int]  # how many of these have settled with a reward
     mean: list[float | None]  # its mean reward; null where it has no reward
 
 

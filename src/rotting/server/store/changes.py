@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from rotting.errors import StoreBusyError
+from rotting.errors import StoreBusyError, StoreDamagedError
 from rotting.live.events import Event
 from rotting.live.settings import checked_change
 from rotting.registry import from_json as policy_from_json
@@ -72,7 +72,13 @@ def _change_policy(
     database = turns.database
     record = turns.read(name, lambda folded: folded.record, seconds)
     compile: CompileMode = "never" if turns.compile == "never" else "now"
-    twin = learn_anew(database, record, policy_from_json(event["policy"]), compile)
+    try:
+        twin = learn_anew(database, record, policy_from_json(event["policy"]), compile)
+    except StoreDamagedError:
+        now = database.find(name)
+        if now is None or now.base == record.base:
+            raise
+        return False  # events were replaced by a base meanwhile
 
     def work(folded: Folded) -> bool:
         # Events that are missing were written before this turn, which makes no other call.

@@ -57,7 +57,7 @@ export function prepared(history, steps) {
   const bands = over((part) => interval(part(history.rewards), part(history.mean), part(history.squares), history));
   data.low = bands.map(([low]) => low);
   data.high = bands.map(([, high]) => high);
-  data.arms = history.arms.map((arm) => ({ arm: arm.arm, plays: sums(arm.plays), mean: over((part) => pooled(part(arm.mean), part(arm.plays))) }));
+  data.arms = history.arms.map((arm) => ({ arm: arm.arm, plays: sums(arm.plays), mean: over((part) => pooled(part(arm.mean), part(arm.rewards))) }));
   data.starts = groups.map(([from]) => from * width + 1);
   data.ends = groups.map(([, to]) => Math.min(rounds, to * width));
   data.centres = groups.map((_, k) => (data.starts[k] - 1 + data.ends[k]) / 2);
