@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from rotting.server.http.application import create_application
 from rotting.server.http.server import bind_sockets
 from rotting.server.http.service import Service
 from rotting.server.store.database import Durability
+from rotting.server.store.turns import Folded
 
 SONGS = {"policy": "ucb1", "params": {"sigma": 0.5}, "arms": ["jazz", "rock", "folk"]}
 
@@ -144,3 +146,16 @@ def wait_for_line(running: "subprocess.Popen[str]", pattern: str) -> str:
         if re.search(pattern, line):
             return line
     raise AssertionError(f"{pattern!r} is not in the output: {lines}")
+
+
+def wear_out(service: "Running", name: str, fading: str, steady: str) -> None:
+    """Play two arms of a bandit in turn: the clicks of one become rare, those of the other do not."""
+
+    def work(turn: int, folded: Folded) -> None:
+        for k in range(50):
+            for arm, rate in (fading, 0.9 - 0.8 * turn / 29), (steady, 0.5):
+                folded.bandit.reward(folded.bandit.decide([arm]), float((k * 37) % 100 < 100 * rate))
+
+    for turn in range(30):  # all decisions of a turn have the same time
+        service.service.turns.change(name, partial(work, turn))
+    service.service.observer.look(at_once=True)

@@ -12,7 +12,7 @@ import pytest
 
 from rotting.server.http.tokens import new_token
 from tests.helpers.browsers import chromium, colours, overflow
-from tests.helpers.services import Client, Running, running
+from tests.helpers.services import Client, Running, running, wear_out
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -242,8 +242,7 @@ def test_names_are_shown_as_text_not_html(open_page: Open, played: Client) -> No
 
 def test_an_arm_that_wears_out_is_marked(open_page: Open, service: Running, client: Client) -> None:
     client("PUT", BANDIT, {**SONGS, "params": {"sigma": 0.05}, "arms": ["Golden Hour", "Harbour"]})
-    play(client, 900)
-    service.service.observer.look(at_once=True)
+    wear_out(service, "songs", "Golden Hour", "Harbour")
     page = wait_until_drawn(open_page("/#/songs"))
     assert page.locator("tbody tr").filter(has_text="Golden Hour").locator(".badge.worn").inner_text() == "wearing out"
     assert page.locator("tbody tr").filter(has_text="Harbour").locator(".badge.worn").count() == 0

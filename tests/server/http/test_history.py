@@ -19,7 +19,7 @@ from rotting.server.store.rows import decision_rows
 from rotting.server.store.settling import Pending
 from rotting.server.store.turns import Folded, Turns
 from tests.helpers.clocks import HandClock
-from tests.helpers.services import SONGS, Client, Running, running
+from tests.helpers.services import SONGS, Client, Running, running, wear_out
 
 
 def new_buckets() -> RewardBuckets:
@@ -330,13 +330,13 @@ def test_the_last_decision_says_whether_all_arms_could_be_chosen(many: Client) -
         assert many("GET", f"{BANDIT}/history").body["last"]["restricted"] is restricted
 
 
-def test_the_arm_that_wears_out_is_marked(service: Running, many: Client) -> None:
-    service.service.observer.look(at_once=True)
-    found = arms(many, order="worn", limit=3)
-    assert found["worn"] == 1
-    assert (found["arms"][0]["arm"], found["arms"][0]["worn"], found["arms"][1]["worn"]) == ("Song 00", True, False)
-    listed = many("GET", "/v1/bandits").body["bandits"][0]
-    assert (listed["worn"], listed["last_hour"]) == (1, 130)
+def test_the_arm_that_wears_out_is_marked(service: Running, client: Client) -> None:
+    client("PUT", BANDIT, {"policy": "uniform", "arms": ["fading", "steady"]})
+    wear_out(service, BANDIT.rsplit("/", 1)[1], "fading", "steady")
+    found = arms(client, order="worn")
+    assert [(row["arm"], row["worn"]) for row in found["arms"]] == [("fading", True), ("steady", False)]
+    listed = client("GET", "/v1/bandits").body["bandits"][0]
+    assert (found["worn"], listed["worn"], listed["last_hour"]) == (1, 1, 3_000)
 
 
 def test_the_list_shows_what_arms_did(many: Client) -> None:
