@@ -19,8 +19,8 @@ CANNOT_TELL: Final = "cannot tell"
 
 FEWEST_UNITS = 4  # with fewer, no error of a comparison between units can be estimated
 FEWEST_EVENTS = 15  # rewards other than 0 of an arm that is judged
-MOST_BINS = 36  # stretches of time with equally many rows
-_ROWS_IN_BIN = 100
+MOST_BINS = 36  # stretches of time in which arms are compared
+_FEWEST_BINS, _ROWS_IN_BIN = 12, 50
 # Earlier pulls at which a new class begins: arms wear out fastest at first.
 _FRESH = np.array([2, 6, 20, 60, 200, 600, 2_000])
 MOST_GROUPS = 100_000  # pairs of a unit and an arm: of more, a sample of the units says as much as is needed
@@ -57,17 +57,19 @@ def scale_of(reward: Floats) -> Scale:
     return Scale(is_binary or counts or float((reward == 0).mean()) > _ZEROS, is_binary)
 
 
-def winsorised(reward: Floats, scale: Scale) -> Floats:
-    """Return rewards of which a few huge amounts do not decide: the largest are cut if the tails are heavy."""
-    amounts = reward[reward != 0] if scale.ratios else reward
-    if amounts.size < 30 or np.ptp(amounts) == 0:
+def winsorised(reward: Floats, arm: Ints, scale: Scale) -> Floats:
+    """Return rewards of which a few huge amounts do not decide: those far above the mean of their arm are cut to a quantile."""
+    used = reward != 0 if scale.ratios else np.ones(reward.size, bool)
+    if used.sum() < 2 * FEWEST_EVENTS or scale.is_binary:
         return reward
-    with np.errstate(all="ignore"):
-        tails = float(np.nanmean(((amounts - amounts.mean()) / amounts.std()) ** 4))
-    if not tails > _HEAVY_TAILS:
+    mean = np.bincount(arm[used], reward[used], arm.max() + 1) / np.maximum(np.bincount(arm[used], minlength=arm.max() + 1), 1)
+    level = mean[arm]
+    amounts = (reward[used] / level[used]) if scale.ratios else reward - level
+    spread = float(amounts.std())
+    if spread == 0 or float((((amounts - amounts.mean()) / spread) ** 4).mean()) < _HEAVY_TAILS:
         return reward
-    low, high = np.quantile(amounts, [0.05, 0.9 if scale.ratios else 0.95])
-    return np.clip(reward, 0.0 if scale.ratios else low, high)
+    low, high = np.quantile(amounts, [0.005, 0.9 if scale.ratios else 0.995])
+    return np.minimum(reward, high * level) if scale.ratios else level + np.clip(reward - level, low, high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,12 +127,14 @@ def cells_of(log: Log) -> Cells:
     n_arms, n_units, size = len(log.arms), len(log.units), arm.size
     reward = log.reward[keep]
     scale = scale_of(reward)
-    reward = winsorised(reward, scale)
     reward = reward / (float(np.abs(reward).max()) or 1.0)  # verdicts do not depend on the unit, and squares keep their digits
+    reward = winsorised(reward, arm, scale)
     time = log.time[keep]
     x = (time - time[0]) / max(time[-1] - time[0], np.finfo(float).tiny)
-    bins = int(min(MOST_BINS, max(6, size // _ROWS_IN_BIN)))
-    where = np.arange(size) * bins // size
+    bins = int(min(MOST_BINS, max(_FEWEST_BINS, size // _ROWS_IN_BIN)))
+    # Every arm has the same share in the bins: a policy that learns leaves some arms early, and its log is cut finer there.
+    passed = np.cumsum(1 / np.maximum(np.bincount(arm, minlength=n_arms), 2 * FEWEST_EVENTS)[arm])
+    where = np.minimum((passed * (bins / passed[-1])).astype(np.int64), bins - 1)
     key = ((unit * n_arms + arm) * bins + where) * (_FRESH.size + 1) + np.searchsorted(_FRESH, own, side="right")
     found, cell = np.unique(key, return_inverse=True)
     rows, sums = np.bincount(cell).astype(float), sums_by(cell, reward, found.size)
@@ -146,7 +150,7 @@ def cells_of(log: Log) -> Cells:
         single = max(1 - float(reward.mean()), 0.05) if scale.is_binary else squares / float(reward.sum())
     else:
         inside = squares - float((sums**2 / rows).sum())
-        single = inside / (size - found.size) if size - found.size > _ROWS_IN_BIN else 0.0
+        single = max(inside, 0.0) / (size - found.size) if size - found.size > _ROWS_IN_BIN else 0.0
     return Cells(
         scale,
         n_arms,

@@ -251,11 +251,12 @@ def _find(log: Log) -> "_Findings":
     choices = targeting(cells)
     falling = [i for i in changes.arms if changes.falls(i, SMALL)]
     gap = gap_of(cells, changes.arms, falling) if falling else None
-    step = sudden_step(cells, falling)
+    support = [i for i in changes.arms if i in falling or changes.may_fall(i)] if falling else []
+    step = sudden_step(cells, support)
     everywhere = pulls_effect(cells)
     own = pulls_effect(cells, falling) if 0 < len(falling) < len(changes.arms) else everywhere
     known = log.known
-    reward = winsorised(log.reward[known], cells.scale)
+    reward = winsorised(log.reward[known] / (float(np.abs(log.reward[known]).max()) or 1.0), log.arm[known], cells.scale)
     time = log.time[known]
     x = (time - time[0]) / max(float(time[-1] - time[0]), np.finfo(float).tiny)
     calendar = calendar_of(cells, time, x, log.arm[known], log.unit[known], reward, log.has_dates)
@@ -383,7 +384,8 @@ class _Findings:
             return False
         mean = float(np.mean([each.value for each in arms]))
         error = math.sqrt(sum(each.error**2 for each in arms)) / len(arms)
-        if not self.targeting.is_static and min(each.value - 1.96 * each.error for each in arms) < 1.5 * LOSS:
+        lowest = min(each.value - 1.96 * each.error for each in arms) if len(arms) == len(self.arms.arms) else -math.inf
+        if not self.targeting.is_static and lowest < 1.5 * LOSS:
             return False  # a logger that learns leaves arms that wear out: their last rows count, however few
         judged = self.cells.events[list(self.arms.own)].sum() > 0.8 * self.cells.events.sum()
         everywhere = self.everywhere

@@ -22,9 +22,9 @@ PACES = (3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_000.0)
 """Pulls after which a share of 1 - 1/e of the wear has come: the curves of wear with own pulls that are tried."""
 PARTS = 8  # of the log, between which the level of all arms is compared
 FAMILY = 0.04  # the chance that any of the arms of a log that do not fall is said to
-ALONE = 0.98  # the level of the interval of a single arm's own change, which is only the second condition
+ALONE = 0.95  # the level of the interval of a single arm's own change, which is only the second condition
 _DRAWS = 2_000  # of the simulation of arms that change alike
-_OWN_STEP = 3.0  # what a step at a time of its own gains an arm by chance: it is the largest of some thirty
+_OWN_STEP = 4.5  # what a step at a time of its own gains an arm by chance: it is the largest of some thirty
 _TESTED = 1_000  # arms: those with the most events
 _STEADY_SPREAD = 0.15  # arms are taken to differ at launch by at least this much, on a logarithmic scale
 _BUSIEST = 500  # units whose choices are compared
@@ -107,7 +107,7 @@ def _apart(cells: Cells, arms: Ints, shape: Floats, keep: Floats | None = None) 
 
 
 def _clusters(curves: Curves) -> list[Ints]:
-    return [curves.by_unit_and_block] if curves.cells.has_units else [curves.by_bin]
+    return [curves.by_unit_and_block] if curves.cells.has_units else []
 
 
 def _against_best(fit: CurveFit, arms: Ints, sign: float = 1.0) -> dict[int, Estimate]:
