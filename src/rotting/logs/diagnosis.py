@@ -38,7 +38,6 @@ from rotting.logs.log import Log, check_log, rewards_by_arm
 from rotting.logs.rates import RewardScale
 from rotting.logs.regression import Estimate, critical
 from rotting.logs.trends import (
-    FAMILY,
     AgeEffect,
     ArmChanges,
     Calendar,
@@ -485,7 +484,7 @@ class _Findings:
         change = self.arms.own.get(arm)
         if change is None:
             return "too few"
-        reach = change.reach(1 - FAMILY / len(self.arms.arms))
+        reach = change.reach(self.arms.together)
         low, high = change.value - reach, change.value + reach
         if arm in self.falling:
             return CANNOT_TELL if self.targeting.learns or (self.jumps and not self.pulls) else "wears out"

@@ -8,6 +8,7 @@ Changes are on a logarithmic scale if rewards are compared by ratios, otherwise 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -58,7 +59,9 @@ class ArmChanges:
         own, behind = self.own.get(arm), self.behind.get(arm)
         if own is None or behind is None:
             return False
-        return own.value + own.reach(ALONE) < 0 and own.value < least and self.below(behind) and behind.value < least
+        # If some arms rise, steady ones are behind them, and their own changes must hold for all arms at once.
+        level = self.together if self.any_rises else ALONE
+        return own.value + own.reach(level) < 0 and own.value < least and self.below(behind) and behind.value < least
 
     def may_fall(self, arm: int) -> bool:
         """Return whether an arm that is not clear by itself supports others that fall."""
@@ -70,7 +73,17 @@ class ArmChanges:
         own, ahead = self.own.get(arm), self.ahead.get(arm)
         if own is None or ahead is None:
             return False
-        return own.value - own.reach(ALONE) > 0 and self.below(ahead.times(-1.0))
+        return own.value - own.reach(self.together) > 0 and self.below(ahead.times(-1.0))
+
+    @property
+    def together(self) -> float:
+        """The level of the intervals of single arms that hold for all of them at once."""
+        return 1 - FAMILY / max(len(self.arms), 1)
+
+    @cached_property
+    def any_rises(self) -> bool:
+        """Whether any arm rises."""
+        return any(map(self.rises, self.arms))
 
     def below(self, found: Estimate) -> bool:
         """Return whether a contrast is below 0, for all arms at once."""
