@@ -13,7 +13,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import cached_property
@@ -43,6 +43,7 @@ _KINDS = {
     ".ndjson": "have a JSON object in each line",
 }
 _SHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+_PART = 100_000  # values of a column that are Python objects at once
 _SEPARATORS = "\t;,|"
 _PREAMBLE = 20  # lines at most that may stand above the names of the columns
 _TRUTHS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
@@ -93,9 +94,21 @@ class Column:
         values: Iterable[object] = self._data if method is None else getattr(self._data, method)()
         return values if isinstance(values, list | tuple) else list(values)
 
+    def _parts(self) -> Iterator[Sequence[Any]]:
+        """Yield the values as Python values, part by part: millions of texts at once would fill the memory."""
+        if isinstance(self._data, list | tuple) or "values" in vars(self):
+            yield self.values
+            return
+        data = getattr(self._data, "iloc", self._data)
+        for first in range(0, len(self), _PART):
+            part = data[first : first + _PART]
+            yield part.tolist() if hasattr(part, "tolist") else part.to_list() if hasattr(part, "to_list") else list(part)
+
     @cached_property
     def _array(self) -> AnyArray:
-        """The column as an array; an empty one if the column is a list or another type."""
+        """The column as an array; an empty one if the column is a list, text or another type."""
+        if str(getattr(self._data, "dtype", "")) == "String":  # of Polars, whose texts would become Python objects, all at once
+            return np.zeros(0, object)
         array = self._data.to_numpy() if hasattr(self._data, "to_numpy") else self._data
         return array if isinstance(array, np.ndarray) else np.zeros(0, object)
 
@@ -111,7 +124,9 @@ class Column:
         """
         numbers: dict[Hashable, int] = {}
         try:
-            which = np.fromiter((numbers.setdefault(each, len(numbers)) for each in self.values), np.int64, len(self))
+            which = np.fromiter(
+                (numbers.setdefault(each, len(numbers)) for part in self._parts() for each in part), np.int64, len(self)
+            )
         except TypeError:  # a value cannot be hashed
             row = next(k for k, each in enumerate(self.values) if not _is_hashable(each))
             rule = "be a string, a number or a tuple of these"
@@ -148,11 +163,11 @@ class Column:
         elif self._array.dtype.kind in "fiu" and not all(map(_is_compact_date, self._array[:1].tolist())):
             moments, dated = self._array.astype(np.float64), False
         else:
-            first = next(iter(self.values), None)
+            first = next((each for part in self._parts() for each in part), None)
             if isinstance(first, str) and _SLASHED.fullmatch(first.strip()):
                 rule = "have dates such as 2026-05-01: it is not said here whether the day or the month comes first"
                 raise InvalidValueError(self.name, rule, first, where=self.place(0))
-            compact = _is_compact_date(first) and all(map(_is_compact_date, self.values))
+            compact = _is_compact_date(first) and all(_is_compact_date(each) for part in self._parts() for each in part)
             dated = compact or isinstance(first, date) or (isinstance(first, str) and not _is_number(first))
             moments = self._floats(_moment if dated else _number)
         wrong = np.flatnonzero(~np.isfinite(moments))
@@ -192,12 +207,15 @@ class Column:
             except (TypeError, ValueError, OverflowError):
                 return math.inf
 
-        if read is _number:
-            with suppress(TypeError, ValueError, OverflowError):  # much faster than one by one, also for text
-                found = np.array(self.values, np.float64)
-                if found.ndim == 1:
-                    return found
-        return np.fromiter(map(number, self.values), np.float64, len(self))
+        def floats(part: Sequence[object]) -> Floats:
+            if read is _number:
+                with suppress(TypeError, ValueError, OverflowError):  # much faster than one by one, also for text
+                    found = np.array(part, np.float64)
+                    if found.ndim == 1:
+                        return found
+            return np.fromiter(map(number, part), np.float64, len(part))
+
+        return np.concatenate([np.zeros(0), *map(floats, self._parts())])
 
 
 def check_lengths(columns: Iterable[Column]) -> None:
@@ -419,7 +437,8 @@ def _read_text(path: Path, content: bytes) -> Table:
     for _ in range(skipped):
         content = content[content.index(b"\n") + 1 :]
     try:  # all as text: the type of an arm or of a date cannot be told from a few rows
-        frame = polars.read_csv(content, separator=separator, infer_schema_length=0).fill_null("")
+        frame = polars.read_csv(content, separator=separator, infer_schema_length=0)
+        frame = frame.with_columns(polars.col(each.name).fill_null("") for each in frame if each.null_count())
     except polars.exceptions.PolarsError as error:
         raise _csv_error(path, content, separator, skipped) from error
     for each in frame.columns:
@@ -435,7 +454,8 @@ def _in_utf8(path: Path, content: bytes) -> tuple[bytes, list[str]]:
         raise InvalidValueError("data", "be encoded in UTF-8", path, hint=", which seems to be UTF-16")
     content = content.removeprefix(codecs.BOM_UTF8)
     try:
-        content.decode()
+        if not content.isascii():
+            content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         text = content.decode("cp1252", "replace")  # which is Latin-1 with quotes and a few letters more
