@@ -87,12 +87,6 @@ def test_table_and_notebook_show_every_policy_under_every_reading() -> None:
     assert advice.reason in advice._repr_html_()
 
 
-def test_the_plot_has_a_panel_for_each_reading() -> None:
-    pytest.importorskip("matplotlib")
-    advice = advise(CONSTANT, [rotting.UCB1(), rotting.Uniform()], runs=3)
-    assert len(advice.plot().axes) == 2
-
-
 def test_without_policies_it_plays_three_that_differ() -> None:
     clicks = Log({"arm": ["a", "b"] * 40, "reward": [1.0, 0.0, 1.0, 1.0] * 20})
     kinds = [each.policy for each in advise(clicks, runs=2).gains if each.clock == "pulls"]

@@ -11,7 +11,7 @@ import rotting
 from rotting.common.rules import LARGEST
 from rotting.errors import InvalidTypeError
 from rotting.logs.cells import Scale, entanglement
-from rotting.logs.diagnosis import BINS, arm_figure, diagnose
+from rotting.logs.diagnosis import BINS, diagnose
 from rotting.logs.log import Log, positions
 from rotting.logs.rates import RewardScale
 from tests.helpers.made_logs import made_log
@@ -232,7 +232,7 @@ def test_the_table_and_the_picture_show_every_arm(tmp_path: Path) -> None:
     found = diagnose(made_log("pulls", seed=6))
     assert [row["name"] for row in found.table().rows] == [each.name for each in found.arms]
     picture = found.plot(tmp_path / "arms.png")
-    assert len(picture.axes) == 6  # over pulls and over time
+    assert len(picture.axes) == 4  # all together, and three arms
     assert (tmp_path / "arms.png").stat().st_size > 10_000
 
 
@@ -299,23 +299,14 @@ def test_intervals_of_rates_hold_the_rate(rate: float, rows: int, is_binary: boo
 
 
 def test_bins_hold_equally_many_rows_and_their_means() -> None:
-    log = Log({"arm": ["a"] * 240, "reward": np.arange(240.0)})
-    curve = arm_figure(log).panels[1].curves[0]
+    curve = diagnose(Log({"arm": ["a"] * 240, "reward": np.arange(240.0)})).figure().panels[0].curves[0]
     assert curve.x.tolist() == [9.5 + 20 * k for k in range(BINS)]
     assert curve.y.tolist() == [9.5 + 20 * k for k in range(BINS)]
     assert curve.low is not None
     assert (curve.low < curve.y).all()
 
 
-def test_a_figure_has_two_panels_for_each_arm_with_a_reward() -> None:
-    log = Log([("a", 1.0), ("b", None), ("c", 0.5)])
-    assert [panel.title for panel in arm_figure(log).panels] == [
-        *("a: over its pulls", "a: over time"),
-        *("c: over its pulls", "c: over time"),
-    ]
-
-
 def test_dates_are_drawn_in_days() -> None:
     log = Log({"arm": ["a"] * 2, "reward": [1.0, 0.0], "t": ["2026-05-01", "2026-05-03"]}, time="t")
-    panel = arm_figure(log).panels[1]
+    panel = diagnose(log).figure().panels[0]
     assert (panel.x_label, panel.curves[0].x.tolist()) == ("days since the first row", [1.0])

@@ -13,10 +13,10 @@ from rotting.common.statistics import Interval
 from rotting.errors import InvalidTypeError, InvalidValueError, PathExistsError
 from rotting.logs.advice import Advice, Gain
 from rotting.logs.cells import Decay
-from rotting.logs.diagnosis import Diagnosis, diagnose
+from rotting.logs.diagnosis import PICTURED, Diagnosis, diagnose
 from rotting.logs.log import Log
 from rotting.logs.replay import replay
-from rotting.logs.report import PICTURED, Analysis, analyse, headline, next_steps, sections, write_report
+from rotting.logs.report import Analysis, analyse, headline, next_steps, sections, write_report
 from tests.helpers.html_reader import Reader
 
 POLICY = rotting.Uniform()
@@ -137,7 +137,7 @@ def test_the_arms_that_matter_have_a_picture_and_all_have_a_row() -> None:
     assert len(figure.panels) == 1 + PICTURED
     assert [panel.title for panel in figure.panels[:2]] == ["all arms together", "3"]
     assert figure.panels[1].note.startswith("wears out: change -0.")
-    assert "The table below has the other 5 arms." in figure.caption
+    assert "5 more arms have no picture." in figure.caption
     assert all(curve.low is not None for panel in figure.panels for curve in panel.curves)
     (table,) = found[3].tables.values()
     assert table.rows[0]["name"] == 3

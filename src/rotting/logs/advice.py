@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.display.figures import Curve, Figure, Panel
 from rotting.common.display.tables import NO_INTERVAL, Column, FormattedTable, ends_text, interval_text, number_format
 from rotting.common.html_parts import block
 from rotting.common.progress import Progress
@@ -20,7 +19,7 @@ from rotting.common.rules import nonnegative_int, positive_int
 from rotting.common.short_numbers import word_list
 from rotting.common.statistics import Interval, NoInterval, t_critical
 from rotting.logs.cells import FEWEST_EVENTS, Clock, Decay
-from rotting.logs.diagnosis import Diagnosis, Plotted, diagnose
+from rotting.logs.diagnosis import Diagnosis, diagnose
 from rotting.logs.fit import FittedFamily, few_events, fit
 from rotting.logs.games import Openings, Player, openings_of
 from rotting.logs.log import Log, check_log, earned_text
@@ -58,7 +57,7 @@ class Gain(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Advice(Plotted):
+class Advice:
     """What policies would have earned instead of the one that wrote a log. `advise` returns it.
 
     Args:
@@ -114,21 +113,6 @@ class Advice(Plotted):
                 *(f"{NO_INTERVAL} No gain: {each}." for each in missing),
             )
         return FormattedTable((self.reason,), columns, rows, left=2, notes=notes)
-
-    def figure(self) -> Figure:
-        """Return the gains with their intervals as a figure, a panel for each clock."""
-        labels = _named(_policies(self.gains), labels_of)
-        panels = []
-        for clock in self.clocks:
-            curves = []
-            for place, each in enumerate(gain for gain in self.gains if gain.clock == clock):
-                mean, low, high = (None if end is None else np.array([end]) for end in each.gain)
-                curves.append(Curve(labels[each.policy], np.array([place + 1.0]), np.asarray(mean), low, high, points=True))
-            title, x_label = f"if arms wear out with {_WORDS[clock]}", "policy, in the order of the legend"
-            panels.append(Panel(title, x_label, "gain over the log, %", tuple(curves)))
-        problems = f"{self.runs} problems that the log could have come from"
-        caption = f"Mean gain over the choices of the log; the bars contain the results of 95 % of {problems}."
-        return Figure("advice", "What policies would have earned", caption, tuple(panels), columns=2)
 
     def _repr_html_(self) -> str:
         return block(repr(self), self.table()._repr_html_())

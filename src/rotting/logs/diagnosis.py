@@ -6,7 +6,6 @@ logs of worlds in which much else moves.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from rotting.common.arrays import Floats, Ints
+from rotting.common.arrays import Floats
 from rotting.common.display.figures import Curve, Figure, Panel
 from rotting.common.display.plots import plot_figure
 from rotting.common.display.tables import Column, FormattedTable, interval_text, number_format
@@ -68,28 +67,7 @@ _REFUTED = 1.645  # standard errors by which a fall is larger than what own pull
 QUARTER = 4
 ArmVerdict = Literal["wears out", "steady", "rises", "too few", "cannot tell"]
 BINS = 12  # of a curve, each with at least ten rewards
-SHOWN = 8  # arms in one figure
-
-
-class Plotted(ABC):
-    """A result with a figure that can be plotted."""
-
-    @abstractmethod
-    def figure(self) -> Figure:
-        """Return what `plot` draws, as data."""
-
-    def plot(self, path: str | Path | None = None) -> "Picture":
-        """Draw what `figure` returns.
-
-        Needs the extra `rotting[plot]`.
-
-        Args:
-            path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
-
-        Returns:
-            The Matplotlib figure.
-        """
-        return plot_figure(self.figure(), path)
+PICTURED = 10  # arms in the figure at most: those with a verdict
 
 
 class ArmTrend(NamedTuple):
@@ -115,6 +93,13 @@ class ArmTrend(NamedTuple):
         # An end that is rounded to 0 keeps its sign.
         return "-" if math.isnan(self.low) else interval_text(change, f"+{style}")
 
+    def note(self, style: str) -> str:
+        """Return the verdict and the change in a line."""
+        verdict = {"too few": "too few rewards for a verdict", "cannot tell": "may move as all arms do"}.get(
+            self.verdict, self.verdict
+        )
+        return verdict if math.isnan(self.low) else f"{verdict}: change {self.change_text(style)}"
+
 
 def level_format(arms: Sequence[ArmTrend]) -> str:
     """Return one format for the levels of arms and their changes, with as many digits as the intervals support.
@@ -130,7 +115,7 @@ def level_format(arms: Sequence[ArmTrend]) -> str:
 
 
 @dataclass(frozen=True)
-class Diagnosis(Plotted):
+class Diagnosis:
     """What a log says about the wear of its arms. `diagnose` returns it.
 
     Args:
@@ -186,8 +171,27 @@ class Diagnosis(Plotted):
         return FormattedTable(lines, columns, [each._asdict() for each in self.arms], left=2, notes=notes)
 
     def figure(self) -> Figure:
-        """Return the rewards of the arms against their own pulls and against time, with 95 % bands, as a figure."""
-        return arm_figure(self.log)
+        """Return the rewards of all arms over time, and those of the arms that matter over what wears them out, as a figure."""
+        return _figure(self)
+
+    def plot(self, path: str | Path | None = None) -> "Picture":
+        """Draw what `figure` returns.
+
+        Needs the extra `rotting[plot]`.
+
+        Args:
+            path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
+
+        Returns:
+            The Matplotlib figure.
+        """
+        return plot_figure(self.figure(), path)
+
+    @property
+    def order(self) -> list[int]:
+        """The arms as positions: first those that wear out, then those with another verdict, the most pulled ones first."""
+        ranks = {"wears out": 0, "rises": 1, "steady": 2, "cannot tell": 2, "too few": 3}
+        return sorted(range(len(self.arms)), key=lambda arm: (ranks[self.arms[arm].verdict], -self.arms[arm].pulls))
 
     def _repr_html_(self) -> str:
         return block(repr(self), self.table()._repr_html_())
@@ -520,28 +524,28 @@ def binned(clock: Floats, rewards: Floats, label: str, scale: RewardScale) -> Cu
     return Curve(label, x, means[:, 0], means[:, 1], means[:, 2])
 
 
-def panels(log: Log, arm: int, scale: RewardScale) -> tuple[Panel, Panel]:
-    """Return the rewards of one arm over its own pulls, and over time."""
-    rows = log.known & (log.arm == arm)
-    label, rewards = str(log.arms[arm]), log.reward[rows]
-    pulls = "pulls of the arm by its unit" if log.has_units else "pulls of the arm"
-    time, unit = log.time[rows], "row"
-    if log.has_times:
-        unit = "time"
+def _figure(diagnosis: Diagnosis) -> Figure:
+    """Return the rewards of all arms over time, and those of arms with a verdict over the clock that wears them out."""
+    log = diagnosis.log
+    known = log.known
+    scale = RewardScale(log.reward[known], scale_of(log.reward[known]))
+    time, unit = log.time - log.time[0], "time since the first row" if log.has_times else "row"
     if log.has_dates:
-        time, unit = (time - log.time[0]) / 86_400, "days since the first row"
-    over_pulls = binned(log.own_pulls[rows].astype(float), rewards, label, scale)
-    return (
-        Panel(f"{label}: over its pulls", pulls, "mean reward", (over_pulls,)),
-        Panel(f"{label}: over time", unit, "mean reward", (binned(time, rewards, label, scale),)),
-    )
-
-
-def arm_figure(log: Log, arms: Sequence[int] | None = None) -> Figure:
-    """Return the rewards of arms over their pulls and over time, by default of those with the most pulls."""
-    chosen: Sequence[int] | Ints = np.argsort(-log.pulls, kind="stable")[:SHOWN] if arms is None else arms
-    known = np.bincount(log.arm[log.known], minlength=len(log.arms))
-    scale = RewardScale(log.reward[log.known], scale_of(log.reward[log.known]))
-    drawn = [panel for arm in chosen if known[arm] for panel in panels(log, int(arm), scale)]
-    caption = "Mean rewards in bins of equally many pulls; the bands are 95 % intervals of these means."
-    return Figure("arms", "Rewards over pulls and over time", caption, tuple(drawn), columns=2)
+        time, unit = time / 86_400, "days since the first row"
+    clock, label = time, unit
+    if diagnosis.decay == "pulls":
+        clock, label = log.own_pulls.astype(float), f"pulls of the arm{' by its unit' if log.has_units else ''}"
+    panels = []
+    if known.any():
+        together = binned(time[known], log.reward[known], "mean reward", scale)
+        panels.append(Panel("all arms together", unit, "mean reward", (together,), note="whatever moved them"))
+    style = level_format(diagnosis.arms)
+    shown = [arm for arm in diagnosis.order if diagnosis.arms[arm].verdict != "too few"][:PICTURED]
+    for arm in shown:
+        rows = known & (log.arm == arm)
+        curve = binned(clock[rows], log.reward[rows], "mean reward", scale)
+        panels.append(Panel(str(log.arms[arm]), label, "mean reward", (curve,), note=diagnosis.arms[arm].note(style)))
+    rest = len(log.arms) - len(shown)
+    more = f" {rest} more arm{'s' * (rest > 1)} have no picture." if rest else ""
+    caption = f"Mean rewards in bins of equally many rows; the bands are 95 % intervals of these means.{more}"
+    return Figure("arms", "Rewards of the arms that matter", caption, tuple(panels), columns=2)

@@ -1,15 +1,11 @@
 """The page about a log: what it holds, whether arms wear out, what other policies would have earned, and what to do next."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
-
-from rotting.common.display.figures import Figure, Panel
 from rotting.common.display.pages import About, PlainSection, plain_page, versions
 from rotting.common.display.tables import FormattedTable
 from rotting.common.files import new_folder
@@ -19,15 +15,12 @@ from rotting.common.rules import nonnegative_int, positive_int
 from rotting.common.short_numbers import word_list
 from rotting.errors import InvalidValueError
 from rotting.logs.advice import LEAST_GAIN, Advice, advise_with, default_policies
-from rotting.logs.cells import CANNOT_TELL, scale_of
-from rotting.logs.diagnosis import ArmTrend, Diagnosis, binned, diagnose, level_format
+from rotting.logs.cells import CANNOT_TELL
+from rotting.logs.diagnosis import Diagnosis, diagnose
 from rotting.logs.log import Log, check_log
-from rotting.logs.rates import RewardScale
 from rotting.logs.replay import FEW_ANSWERED, Replay, check_replay, replay_with
 from rotting.policy import Policy
 
-PICTURED = 10
-"""Arms with a picture: those with a verdict, then those with the most pulls."""
 NAMED = 5  # arms that a sentence names
 
 
@@ -122,7 +115,7 @@ def sections(analysis: Analysis) -> list[PlainSection]:
     """Return the sections of the page: what it shows, what to do, what is not known, and then the numbers."""
     diagnosis, advice = analysis.diagnosis, analysis.advice
     return [
-        PlainSection("picture", "The picture", figures=(picture(diagnosis),), notes=diagnosis.notes),
+        PlainSection("picture", "The picture", figures=(diagnosis.figure(),), notes=diagnosis.notes),
         PlainSection("next", "What to do next", tuple(next_steps(analysis))),
         PlainSection("unknown", "What the log cannot say", (_unknown(diagnosis), *diagnosis.lacks)),
         PlainSection("arms", "All arms", tables={"arms": _arms(diagnosis)}),
@@ -155,48 +148,6 @@ def _wearing(diagnosis: Diagnosis) -> str:
         "both": "Arms wear out with use and with time",
     }
     return f"{found.get(diagnosis.decay, 'The log shows no single arm that wears out')}; {tested}."
-
-
-def picture(diagnosis: Diagnosis) -> Figure:
-    """Return the rewards of all arms over time, and those of the arms that matter over the clock that wears them out."""
-    log = diagnosis.log
-    scale = RewardScale(log.reward[log.known], scale_of(log.reward[log.known]))
-    time, unit = log.time, "time" if log.has_times else "row"
-    if log.has_dates:
-        time, unit = (log.time - log.time[0]) / 86_400, "days since the first row"
-    clock, label = time, unit
-    if diagnosis.decay == "pulls":
-        clock, label = log.own_pulls.astype(float), f"pulls of the arm{' by its unit' if log.has_units else ''}"
-    everything = binned(time[log.known], log.reward[log.known], "mean reward", scale)
-    panels = [
-        Panel("all arms together", unit, "mean reward", (everything,), note="with every change of the mix of arms and units")
-    ]
-    style = level_format(diagnosis.arms)
-    known = np.bincount(log.arm[log.known], minlength=len(log.arms))
-    shown = [arm for arm in _order(diagnosis) if known[arm]][:PICTURED]
-    for arm in shown:
-        rows = log.known & (log.arm == arm)
-        curve = binned(clock[rows], log.reward[rows], "mean reward", scale)
-        panels.append(Panel(str(log.arms[arm]), label, "mean reward", (curve,), note=_change(diagnosis.arms[arm], style)))
-    rest = len(log.arms) - len(shown)
-    more = f" The table below has the other {rest} arm{'s' * (rest > 1)}." if rest else ""
-    caption = f"Mean rewards in bins of equally many rows; the bands are 95 % intervals of these means.{more}"
-    return Figure("arms", "Rewards of the arms that matter", caption, tuple(panels), columns=2)
-
-
-def _order(diagnosis: Diagnosis) -> list[int]:
-    """Return the arms: first those that wear out, then those with another verdict, the most pulled ones first."""
-    ranks = {"wears out": 0, "rises": 1, "steady": 2, "cannot tell": 2, "too few": 3}
-    arms = diagnosis.arms
-    return sorted(range(len(arms)), key=lambda arm: (ranks[arms[arm].verdict], -arms[arm].pulls))
-
-
-def _change(arm: ArmTrend, style: str) -> str:
-    """Return the verdict on an arm and its change, in a line."""
-    verdict = {"too few": "too few rewards for a verdict", "cannot tell": "may move as all arms do"}.get(
-        arm.verdict, arm.verdict
-    )
-    return verdict if math.isnan(arm.low) else f"{verdict}: change {arm.change_text(style)}"
 
 
 # --- What to do, and what is not known --------------------------------------------------------------------------------------
@@ -240,7 +191,7 @@ def _unknown(diagnosis: Diagnosis) -> str:
 
 def _arms(diagnosis: Diagnosis) -> FormattedTable:
     table = diagnosis.table()
-    rows = [table.rows[arm] for arm in _order(diagnosis)]
+    rows = [table.rows[arm] for arm in diagnosis.order]
     notes = tuple(each for each in table.notes if each not in diagnosis.notes)
     return FormattedTable(("From launch to now",), table.columns, rows, table.left, notes)
 
