@@ -30,7 +30,7 @@ def test_tables_are_what_the_library_finds(capsys: pytest.CaptureFixture[str]) -
     out = capsys.readouterr().out
     log = Log("clicks.csv", arm="creative", reward="clicked", time="when")
     found = analyse(log, make("uniform"), 4)
-    tables = (log.describe(), found.diagnosis.table(), found.replay.table(), found.advice.table())
+    tables = (log.describe(), found.diagnosis.table(), found.advice.table(), found.replay.table())
     assert out == "\n\n".join(map(str, tables)) + "\n"
     assert [each.name for each in Path.cwd().iterdir()] == ["clicks.csv"]
 

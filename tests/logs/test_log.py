@@ -1,6 +1,7 @@
 """Reading logs: every form of data, and a sentence with the row for what cannot be right."""
 
 import datetime as dt
+import gzip
 import math
 from pathlib import Path
 from typing import Any
@@ -182,3 +183,73 @@ def test_the_description_says_what_is_missing_and_what_can_be_learned() -> None:
     assert "8 units may tell pulls and time apart" in str(units.describe())
     few = Log({"arm": [0] * 400, "reward": [1] * 400, "u": traffic % 3}, unit="u")
     assert "with 3 units, pulls and time cannot be told apart; at least 4 units are needed" in str(few.describe())
+
+
+PLAIN = "arm,reward,when\ncafé,1,2026-03-01\nb,0,2026-03-02\ncafé,0,2026-03-03\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("utf8.csv", PLAIN.encode()),
+        ("bom.csv", b"\xef\xbb\xbf" + PLAIN.encode()),
+        ("western.csv", PLAIN.encode("cp1252")),
+        ("tabs.tsv", PLAIN.replace(",", "\t").encode()),
+        ("semicolons.csv", PLAIN.replace(",", ";").encode()),
+        ("small.csv.gz", gzip.compress(PLAIN.encode())),
+        ("preamble.csv", f"Report of March\n\n{PLAIN}".encode()),
+        ("words.csv", PLAIN.replace(",1,", ",yes,").replace(",0,", ",No,").encode()),
+        ("compact.csv", PLAIN.replace("2026-03-0", "2026030").encode()),
+        ("spaces.csv", PLAIN.replace("\ncafé,0", "\ncafé ,0").encode()),
+        ("rows.jsonl", b"\n".join(b'{"arm": "%s", "reward": %d, "when": "2026-03-0%d"}' % each for each in
+                                  [("café".encode(), 1, 1), (b"b", 0, 2), ("café".encode(), 0, 3)])),
+    ],
+)  # fmt: skip
+def test_files_of_many_forms_give_the_same_log(name: str, content: bytes, tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    path = tmp_path / name
+    path.write_bytes(content)
+    log = Log(path, time="when")
+    assert [log.arms[k] for k in log.arm] == ["café", "b", "café"]
+    assert log.reward.tolist() == [1.0, 0.0, 0.0]
+    assert (log.has_dates, np.diff(log.time).tolist()) == (True, [86_400.0, 86_400.0])
+    noted = {"western.csv": "Windows-1252", "preamble.csv": "first 2 lines", "spaces.csv": "count as one"}
+    assert (noted[name] in log.notes[0]) if name in noted else not log.notes
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("slashes.csv", "arm,reward,when\na,1,03/04/2026\n", "line 2, column 'when': when must have dates such as 2026-05-01"),
+        ("late.csv", "Report\n\narm,reward,when\na,1,2026-03-01\na,x,2026-03-01\n", "line 5, column 'reward'"),
+        ("sheet.xlsx", "PK", "save it as CSV in UTF-8"),
+    ],
+)
+def test_what_must_not_be_guessed_is_refused(name: str, content: str, message: str, tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    path = tmp_path / name
+    path.write_text(content, "utf-8")
+    with pytest.raises(InvalidValueError) as caught:
+        Log(path, time="when")
+    assert message in str(caught.value)
+
+
+def test_rows_that_are_in_twice_are_noted() -> None:
+    rng = np.random.default_rng(0)
+    columns = {"arm": rng.integers(0, 3, 500), "reward": rng.random(500), "t": np.datetime64("2026-03-01") + np.arange(500)}
+    twice = {name: np.concatenate([each, each]) for name, each in columns.items()}
+    assert not Log(columns, time="t").notes
+    assert "500 rows are equal to a row before them" in Log(twice, time="t").notes[0]
+
+
+def test_rewards_that_may_still_come_are_missing() -> None:
+    times = np.datetime64("2026-03-01") + np.arange(10).astype("timedelta64[D]")
+    log = Log({"arm": ["a", "b"] * 5, "reward": [1.0] * 10, "t": times}, time="t", delay="3d")
+    assert (log.young, log.missing) == (3, 3)
+    assert "those of the newest 3 rows are left out" in str(log.describe())
+    numbers = {"arm": ["a"] * 10, "reward": [1.0] * 10, "t": range(10)}
+    assert Log(numbers, time="t", delay=2).young == 2
+    with pytest.raises(InvalidValueError, match="delay must be a number, as the times are, got '2d'"):
+        Log(numbers, time="t", delay="2d")
+    with pytest.raises(InvalidValueError, match="delay must come with the name of a column of times"):
+        Log(numbers, delay=2)

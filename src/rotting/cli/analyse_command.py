@@ -27,15 +27,15 @@ def _analyse(options: argparse.Namespace) -> None:
     given = {name: getattr(options, name) for name in (*_COLUMNS, *_OTHERS) if getattr(options, name) is not None}
 
     from rotting.logs.log import Log
-    from rotting.logs.report import analyse, write_report
+    from rotting.logs.report import analyse, policy_tables, write_report
 
     with user_errors_of_store():
         log = Log(options.file, **given)
     with user_errors():
         found = analyse(log, policies or None, seed, progress=True, runs=runs)
     if out is None:
-        fixed = [found.replay.fixed_table()] if found.replay.fixed_choices else []
-        print(log.describe(), found.diagnosis.table(), found.replay.table(), *fixed, found.advice.table(), sep="\n\n")
+        policies_tables = policy_tables(found) or {"gains": found.advice.table()}
+        print(log.describe(), found.diagnosis.table(), *policies_tables.values(), sep="\n\n")
         return
     facts = {
         "File": options.file,

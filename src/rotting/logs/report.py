@@ -119,7 +119,7 @@ def sections(analysis: Analysis) -> list[PlainSection]:
         PlainSection("next", "What to do next", tuple(next_steps(analysis))),
         PlainSection("unknown", "What the log cannot say", (_unknown(diagnosis), *diagnosis.lacks)),
         PlainSection("arms", "All arms", tables={"arms": _arms(diagnosis)}),
-        PlainSection("policies", "Other policies", _about_policies(analysis), tables=_policy_tables(analysis)),
+        PlainSection("policies", "Other policies", _about_policies(analysis), tables=policy_tables(analysis)),
         PlainSection("log", "What the log holds", advice.log.describe().notes, tables={"contents": _contents(advice.log)}),
     ]
 
@@ -218,7 +218,8 @@ def _about_policies(analysis: Analysis) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _policy_tables(analysis: Analysis) -> dict[str, FormattedTable]:
+def policy_tables(analysis: Analysis) -> dict[str, FormattedTable]:
+    """Return what policies would have earned; replays only if pulls may be the clock, or nothing wears out."""
     tables = {}
     if analysis.advice.gains:
         tables["gains"] = analysis.advice.table()
