@@ -590,12 +590,18 @@ def test_closing_does_not_wait_for_cleanups_for_ever(monkeypatch: pytest.MonkeyP
 
 def test_no_more_cleanups_are_started_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rotting.server.client.transport._MAX_CLEANUPS", 2)
+    given_up = threading.Event()  # before that, no cleanup ends and makes room for another one
+
+    def respond(received: Received) -> Response:
+        given_up.wait(60)
+        return None if received.verb == "decisions" else decisions(received)
 
     async def work(stub: Stub) -> None:
         async with rotting.AsyncClient(stub.url, deadline=0.1) as client:
             await asyncio.gather(*(client.bandit("songs").decide(fallback=["a"]) for _ in range(10)))
+            given_up.set()
 
-    with stuck_service() as stub:
+    with stub_service(respond) as stub:
         asyncio.run(work(stub))
         assert (len(stub.decided_keys), len(set(stub.cancelled_keys))) == (10, 2)  # each may be tried again
 
