@@ -158,7 +158,7 @@ def pay(rewards: str, mean: Floats, rng: np.random.Generator) -> Floats:
     if rewards == "clicks":
         return (rng.random(mean.shape) < mean).astype(float)
     if rewards == "counts":
-        return rng.poisson(mean).astype(float)
+        return np.asarray(rng.poisson(mean), float)
     if rewards == "normal":
         return mean + rng.normal(0.0, 0.5, mean.shape)
     return np.where(rng.random(mean.shape) < 0.05, 20 * mean * rng.lognormal(-0.5, 1.0, mean.shape), 0.0).round(2)  # money

@@ -63,6 +63,7 @@ LOSS = math.log(0.75)  # "steady" and "none" exclude a loss of a quarter
 SMALL = math.log(0.90)  # a smaller fall is not called wear
 _ALIKE = 1.28  # two estimates agree if they differ by fewer standard errors
 _LIKELY = 2.4
+_CLEAR = 2.5
 _REFUTED = 1.645  # standard errors by which a fall is larger than what own pulls explain, at 95 %
 QUARTER = 4
 ArmVerdict = Literal["wears out", "steady", "rises", "too few", "cannot tell"]
@@ -304,6 +305,8 @@ class _Findings:
 
     def _is_found(self, effect: PullsEffect, tests: int) -> bool:
         """Return whether wear with own pulls is clear by single rewards, and by units."""
+        if not self.falling and self.common.trend.z > -2:
+            return False  # nothing falls that they could explain
         by_unit = effect.wear.z < -critical(1 - 0.10 / tests, effect.wear.clusters)
         clear = effect.z < -critical(1 - 0.006 / tests)  # at 0.3 %, one-sided, for each pace; neighbouring ones are alike
         if self.common.trend.z < -3 and abs(self._left_by_pulls.z) < _ALIKE:
@@ -318,7 +321,7 @@ class _Findings:
             return False
         if self.own.z < -_LIKELY or self.everywhere.z < -_LIKELY:
             return False
-        return self.own.misfit(self.gap) > (_REFUTED if self.own.z > -_REFUTED else 2.6)
+        return self.own.misfit(self.gap) > (_REFUTED if self.own.z > -_REFUTED else _CLEAR)
 
     @property
     def ages_matter(self) -> bool:
@@ -335,14 +338,14 @@ class _Findings:
     def time_matters(self) -> bool:
         """Whether arms fall apart along time, beyond what own pulls explain."""
         pulls = self.pulls
-        if self.ages_matter and (self._pulls_do_not_age or pulls is not None):
+        if self.ages_matter and self._pulls_do_not_age:
             return True
         several = sum(map(self.arms.may_fall, self.arms.arms)) >= min(2, len(self.arms.arms) - 1)
         if self.jumps or self.targeting.learns or not self.falling or not several:
             return False
         if pulls is None:
             return self.refutes_pulls
-        return self.own is not None and self.gap is not None and self.own.misfit(self.gap) > _REFUTED
+        return self.own is not None and self.gap is not None and self.own.misfit(self.gap) > _CLEAR
 
     def _worn_by_pulls(self, arm: int) -> bool:
         """Return whether an arm wears out with its pulls, by its units and by the other arms together."""
@@ -359,7 +362,8 @@ class _Findings:
         if self.everywhere is None or self.ages is None:
             return False
         fall = self.ages.age.times(float(np.median(self.cells.life[self.arms.arms])))
-        return self.everywhere.z > -_LIKELY and self.everywhere.misfit_of_all(fall) > _REFUTED
+        found = self.pulls is not None  # then they are a part of it, and the rest must be clear
+        return (found or self.everywhere.z > -_LIKELY) and self.everywhere.misfit_of_all(fall) > (_CLEAR if found else _REFUTED)
 
     @property
     def _left_by_pulls(self) -> Estimate:

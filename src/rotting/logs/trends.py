@@ -22,10 +22,10 @@ from rotting.logs.regression import CurveFit, Curves, Estimate, Pairs, chi_squar
 PACES = (3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_000.0)
 """Pulls after which a share of 1 - 1/e of the wear has come: the curves of wear with own pulls that are tried."""
 PARTS = 8  # of the log, between which the level of all arms is compared
-FAMILY = 0.04  # the chance that any of the arms of a log that do not fall is said to
+FAMILY = 0.03  # the chance that any of the arms of a log that do not fall is said to
 ALONE = 0.95  # the level of the interval of a single arm's own change, which is only the second condition
 _DRAWS = 2_000  # of the simulation of arms that change alike
-_OWN_STEP = 4.5  # what a step at a time of its own gains an arm by chance: it is the largest of some thirty
+_OWN_STEP = 4.0  # what a step at a time of its own gains an arm by chance: it is the largest of some thirty
 _TESTED = 1_000  # arms: those with the most events
 _STEADY_SPREAD = 0.15  # arms are taken to differ at launch by at least this much, on a logarithmic scale
 _BUSIEST = 500  # units whose choices are compared
@@ -44,7 +44,7 @@ class ArmChanges:
         halves: the same over the first and the second half of its life.
         behind: the change against those that fell least, with the error that makes its z comparable with `limit`.
         ahead: the change against those that fell most.
-        limit: what no z of any arm exceeds with a chance of 96 % if all arms change alike.
+        limit: what no z of any arm exceeds with a chance of 97 % if all arms change alike.
     """
 
     arms: list[int]
@@ -172,7 +172,7 @@ def _stand_out(slopes: Floats, variance: Floats) -> tuple[Floats, NDArray[np.boo
 
 
 def _limit(variance: Floats) -> float:
-    """Return what the z of no arm exceeds with a chance of 96 % if slopes differ by noise alone, by simulation."""
+    """Return what the z of no arm exceeds with a chance of 97 % if slopes differ by noise alone, by simulation."""
     draws = np.random.default_rng(0).normal(size=(_DRAWS, variance.size)) * np.sqrt(variance)
     return float(np.quantile(-_stand_out(draws, variance)[0].min(axis=1), 1 - FAMILY))
 
@@ -261,14 +261,15 @@ def sudden_step(cells: Cells, falling: list[int]) -> Step:
         along = np.einsum("abc,ac->ab", blocks[falling], shape[falling])
         information = (along * shape[falling]).sum(axis=1)
         score = (residual[falling] * shape[falling]).sum(axis=1)
-        return np.asarray(score**2 / np.maximum(information, 1e-300) / fit.dispersion)
+        told = information > 1e-9 * max(float(information.max(initial=0.0)), 1e-300)
+        return np.asarray(np.where(told, score**2 / np.where(told, information, 1.0), 0.0) / fit.dispersion)
 
     steps = np.array([gains(np.broadcast_to((bins >= k).astype(float), age.shape)) for k in range(2, bins.size - 1)])
     curves = np.array([gains(shape) for shape in smooth]).max(axis=0)
     best = int(steps.sum(axis=1).argmax())
     lost = float(steps.max(axis=0).sum() - steps[best].sum())
     better = float((steps[best] - curves).sum())
-    return Step(better if lost < _OWN_STEP * (len(falling) - 1) else -math.inf, (best + 2) / bins.size)
+    return Step(better if lost < _OWN_STEP * len(falling) else -math.inf, (best + 2) / bins.size)
 
 
 # --- All arms together --------------------------------------------------------------------------------------------------------
