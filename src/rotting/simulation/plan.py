@@ -1,7 +1,7 @@
 """A simulation, checked before anything is played, and turned into the games that an engine plays."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -89,6 +89,17 @@ class Simulation:
             raise InvalidValueError("first_run + runs", f"be at most {RUNS}", self.first_run + self.runs)
         self.record = _check_record(record)
         check_size(self.record, len(self.policies) * self.runs, self.horizon, problem.n_arms)
+
+    def _value(self) -> tuple[Hashable, ...]:
+        problem = self.problem if self.family is None else self.family
+        rounds = self.checkpoints.tobytes(), self.first_run, self.record
+        return self.policies, problem, self.horizon, self.runs, self.seed, *rounds
+
+    def __eq__(self, other: object) -> bool:
+        return self._value() == other._value() if isinstance(other, Simulation) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._value())
 
     @property
     def rounds(self) -> int:

@@ -366,7 +366,9 @@ def probabilities_of_largest(kind: int, posteriors: Floats, out: Floats) -> None
         y = stop
     total = 0.0
     for k in range(out.size):
-        out[k] = d.chance[k].sum()
+        out[k] = 0.0
+        for m in range(_ORDER):  # in this order also when compiled, unlike `sum`
+            out[k] += d.chance[k, m]
         total += out[k]
     for k in range(out.size):
         out[k] /= total
