@@ -58,9 +58,9 @@ print(log.describe())
 # %%
 # Do ads wear out?
 # ----------------
-# ``diagnose`` compares the launch of each ad with its recent hours, and busy countries with quiet ones: if use wears ads out,
-# they fall faster where they ran more often; if time does, they fall everywhere at once. Compare the verdict with the truth
-# above. The logo has "too few" rewards: that is not "steady", but not known.
+# ``diagnose`` compares ads with each other at the same time, and busy countries with quiet ones: if use wears ads out, they fall
+# faster where they ran more often; if time does, they fall everywhere at once. Compare the verdict with the truth above. "Too
+# few" and "cannot tell" are not "steady", but not known.
 
 diagnosis = rotting.diagnose(log)
 print(diagnosis.table())
@@ -72,7 +72,8 @@ figure = diagnosis.plot()
 # What would other policies have earned?
 # --------------------------------------
 # ``replay`` pays a policy the rewards of the log, arm by arm in their order. It answers few rounds here, because each country
-# has its own rewards, and one of them soon runs out of an ad. So the bounds for all rounds are wide.
+# has its own rewards, and one of them soon runs out of an ad. A replay of less than a fifth of the rounds says too little for a
+# row of the table.
 
 policies = [rotting.RAWUCB(sigma="estimate"), rotting.UCB1(sigma="estimate"), rotting.Uniform()]
 replayed = rotting.replay(log, policies)
