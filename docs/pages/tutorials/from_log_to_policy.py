@@ -58,9 +58,9 @@ print(log.describe())
 # %%
 # Do ads wear out?
 # ----------------
-# ``diagnose`` compares ads with each other at the same time, and busy countries with quiet ones: if use wears ads out, they fall
-# faster where they ran more often; if time does, they fall everywhere at once. Compare the verdict with the truth above. "Too
-# few" and "cannot tell" are not "steady", but not known.
+# ``diagnose`` compares ads with each other at the same time, and busy countries with quiet ones: if use wears ads out, they
+# fall faster where they ran more often; if time does, they fall everywhere at once. Compare the verdict with the truth above.
+# "Too few" and "cannot tell" are not "steady", but not known.
 
 diagnosis = rotting.diagnose(log)
 print(diagnosis.table())

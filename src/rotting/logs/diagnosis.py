@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 LOSS = math.log(0.75)  # "steady" and "none" exclude a loss of a quarter
 SMALL = math.log(0.90)  # a smaller fall is not called wear
 _ALIKE = 1.28  # two estimates agree if they differ by fewer standard errors
-_LIKELY = 2.4
+_LIKELY = 2.2
 _CLEAR = 2.5
 _REFUTED = 1.645  # standard errors by which a fall is larger than what own pulls explain, at 95 %
 QUARTER = 4
@@ -307,10 +307,10 @@ class _Findings:
         """Return whether wear with own pulls is clear by single rewards, and by units."""
         if not self.falling and self.common.trend.z > -2:
             return False  # nothing falls that they could explain
-        by_unit = effect.wear.z < -critical(1 - 0.10 / tests, effect.wear.clusters)
+        by_unit = effect.wear.z < -critical(1 - 0.15 / tests, effect.wear.clusters)
         clear = effect.z < -critical(1 - 0.006 / tests)  # at 0.3 %, one-sided, for each pace; neighbouring ones are alike
         if self.common.trend.z < -3 and abs(self._left_by_pulls.z) < _ALIKE:
-            # All arms fall, and by just as much as these pulls explain: the odds are 20 to 1 and more.
+            # All arms fall, and by just as much as these pulls explain: the odds are 10 to 1 and more.
             clear = effect.z < -_LIKELY
         return clear and by_unit and abs(effect.wear.value * effect.mean) > 0.05
 
@@ -319,7 +319,7 @@ class _Findings:
         """Whether own pulls cannot be why some arms fall behind the others."""
         if self.own is None or self.everywhere is None or self.gap is None:
             return False
-        if self.own.z < -_LIKELY or self.everywhere.z < -_LIKELY:
+        if min(self.own.z, self.everywhere.z) < -_CLEAR:
             return False
         return self.own.misfit(self.gap) > (_REFUTED if self.own.z > -_REFUTED else _CLEAR)
 
@@ -350,7 +350,7 @@ class _Findings:
     def _worn_by_pulls(self, arm: int) -> bool:
         """Return whether an arm wears out with its pulls, by its units and by the other arms together."""
         by_unit, behind = {} if self.pulls is None else self.pulls.by_arm, self.arms.behind.get(arm)
-        return arm in by_unit and behind is not None and (by_unit[arm] + behind.z) / math.sqrt(2) < -2.6
+        return arm in by_unit and behind is not None and (by_unit[arm] + behind.z) / math.sqrt(2) < -2.3
 
     def _spared_by_pulls(self, arm: int) -> bool:
         """Return whether wear with own pulls, if it is found at all, does not show in an arm."""
@@ -363,7 +363,7 @@ class _Findings:
             return False
         fall = self.ages.age.times(float(np.median(self.cells.life[self.arms.arms])))
         found = self.pulls is not None  # then they are a part of it, and the rest must be clear
-        return (found or self.everywhere.z > -_LIKELY) and self.everywhere.misfit_of_all(fall) > (_CLEAR if found else _REFUTED)
+        return (found or self.everywhere.z > -_CLEAR) and self.everywhere.misfit_of_all(fall) > (_CLEAR if found else _REFUTED)
 
     @property
     def _left_by_pulls(self) -> Estimate:

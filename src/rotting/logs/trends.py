@@ -22,7 +22,7 @@ from rotting.logs.regression import CurveFit, Curves, Estimate, Pairs, chi_squar
 PACES = (3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_000.0)
 """Pulls after which a share of 1 - 1/e of the wear has come: the curves of wear with own pulls that are tried."""
 PARTS = 8  # of the log, between which the level of all arms is compared
-FAMILY = 0.03  # the chance that any of the arms of a log that do not fall is said to
+FAMILY = 0.05  # the chance that any of the arms of a log that do not fall is said to
 ALONE = 0.95  # the level of the interval of a single arm's own change, which is only the second condition
 _DRAWS = 2_000  # of the simulation of arms that change alike
 _OWN_STEP = 4.0  # what a step at a time of its own gains an arm by chance: it is the largest of some thirty
@@ -44,7 +44,7 @@ class ArmChanges:
         halves: the same over the first and the second half of its life.
         behind: the change against those that fell least, with the error that makes its z comparable with `limit`.
         ahead: the change against those that fell most.
-        limit: what no z of any arm exceeds with a chance of 97 % if all arms change alike.
+        limit: what no z of any arm exceeds with a chance of 95 % if all arms change alike.
     """
 
     arms: list[int]
@@ -172,7 +172,7 @@ def _stand_out(slopes: Floats, variance: Floats) -> tuple[Floats, NDArray[np.boo
 
 
 def _limit(variance: Floats) -> float:
-    """Return what the z of no arm exceeds with a chance of 97 % if slopes differ by noise alone, by simulation."""
+    """Return what the z of no arm exceeds with a chance of 95 % if slopes differ by noise alone, by simulation."""
     draws = np.random.default_rng(0).normal(size=(_DRAWS, variance.size)) * np.sqrt(variance)
     return float(np.quantile(-_stand_out(draws, variance)[0].min(axis=1), 1 - FAMILY))
 
