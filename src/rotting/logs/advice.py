@@ -284,7 +284,7 @@ def gains_on(
         for policy, each, share in zip(policies, paid, spent, strict=True):
             gain = _relative(each, own * scale)
             if share > _FEW_SHARE:
-                gain = NoInterval(math.nan, f"it would rest on arms with fewer than {FEWEST_EVENTS} rewards other than 0")
+                gain = NoInterval(math.nan, f"gains would rest on arms with fewer than {FEWEST_EVENTS} rewards other than 0")
             gains.append(Gain(policy, family.clock, _interval(each), gain))
     return gains, played
 

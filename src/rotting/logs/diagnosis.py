@@ -418,10 +418,10 @@ class _Findings:
             return "pulls", f"{why}. That time adds to it is not excluded, but not shown either."
         if time and self.ages_matter and self.ages is not None:
             found = f"Arms fell after their launches, and the {self.ages.launches} that were launched later began afresh"
-            return "time", f"{found}. Units that had pulled them more often did not get less."
+            return "time", f"{found}. Own pulls explain only a part of this."
         if time:
             found = f"{len(self.falling)} of {len(self.arms.arms)} tested arms fell behind the others"
-            return "time", f"{found}, and not because of their pulls: busy units lost no more than quiet ones."
+            return "time", f"{found}, by more than their own pulls explain."
         if self._nothing_falls():
             return "none", "No arm fell behind the others, and a loss of a quarter is excluded for all arms together (95 %)."
         return CANNOT_TELL, self._why_unknown()

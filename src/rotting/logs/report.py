@@ -164,7 +164,7 @@ def next_steps(analysis: Analysis) -> list[str]:
         {
             "none": "Wear is no reason to replace arms.",
             "pulls": "Spread the pulls, and replace arms by how often they were shown. Whether rest restores them is unknown.",
-            "time": "Replace arms by their age: how often they were shown does not explain their fall.",
+            "time": "Replace arms by their age: how often they were shown explains only a part of their fall, if any.",
             "both": "Replace arms by how often they were shown and by their age.",
             CANNOT_TELL: "Plan no replacements by use or by age before the log can tell them apart.",
         }[diagnosis.decay]
