@@ -65,13 +65,13 @@ def test_what_wears_out_or_falls_silent_is_told_once(tmp_path: Path, receiver: R
     observer = Observer(turns.database, Histories(turns.database, 60.0), webhook.tell)
 
     def work(folded: Folded) -> None:
-        for k in range(200):
-            for arm, rate in ("fading", 0.9 - 0.8 * played / 9), ("steady", 0.5), ("broken", 0.5 if played < 8 else 0.0):
+        for k in range(50):
+            for arm, rate in ("fading", 0.9 - 0.8 * turn / 29), ("steady", 0.5), ("broken", 0.5 if turn < 26 else 0.0):
                 folded.bandit.reward(folded.bandit.decide([arm]), float((k * 37) % 100 < 100 * rate))
 
-    for played in range(10):
+    for turn in range(30):  # all decisions of a turn have the same time
         turns.change("songs", work)
-        if played in {0, 9}:
+        if turn in {0, 29}:
             observer.look(at_once=True)
     until = time.monotonic() + 30
     while len(receiver.received) < 2 and time.monotonic() < until:
