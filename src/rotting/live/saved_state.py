@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 FORMAT, VERSION = "rotting-bandit", 7
+OLDEST_VERSION = 7
+"""The oldest version that can be read. It stays: what a store has removed is in a state of that version alone, its base."""
 
 SavedState = dict[str, Any]
 """The state of a bandit as JSON-able data, by the names of its parts."""
@@ -121,8 +123,9 @@ def _checked(state: object) -> SavedState:
     """Return the data, or raise an error that says why it cannot be used."""
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise InvalidValueError("state", f"be what Bandit.get_state returned (format {FORMAT!r})", state)
-    if state.get("version") != VERSION:
-        raise InvalidValueError("state version", f"be {VERSION}, the one of this version of rotting", state.get("version"))
+    version = state.get("version")
+    if not isinstance(version, int) or not OLDEST_VERSION <= version <= VERSION:
+        raise InvalidValueError("state version", f"be from {OLDEST_VERSION} to {VERSION}, which this rotting reads", version)
     try:
         intact = state.get("digest") == _digest(state)
     except (TypeError, ValueError):

@@ -206,5 +206,5 @@ def test_no_policy_of_the_library_nests_deeper() -> None:
 
 def test_a_saved_bandit_of_the_flat_format_is_refused() -> None:
     state = Bandit(make("raw-ucb"), arms=["a", "b"]).get_state()
-    with pytest.raises(ValueError, match="state version must be 7, the one of this version of rotting, got 1"):
+    with pytest.raises(ValueError, match="state version must be from 7 to 7, which this rotting reads, got 1"):
         Bandit.from_state({**state, "version": 1})

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from rotting.errors import NotAStoreError, PathMissingError, StoreFormatError, StoreReadOnlyError
+from rotting.live.bandit_state import REVISION
+from rotting.server.store import database as store
 from rotting.server.store.database import FORMAT, MAX_BYTES, Database, open_database
 from rotting.server.store.events import BanditRecord, StoredEvent, StoredKey, StoredSnapshot, chained, new_record
 from tests.helpers.postgres import Postgres
@@ -160,6 +162,30 @@ def test_a_base_stays_and_its_events_are_swept(database: Database) -> None:
     for event in events[3:]:
         database.save_snapshot(based, StoredSnapshot(event.number, event.digest, b"newer"))
     assert [each.number for each in database.snapshots(based)] == [6, 5, 3]
+
+
+def test_snapshots_of_two_revisions_live_side_by_side(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = add(database)
+    events = write(database, record, 6)
+    with database.transaction() as transaction:
+        locked = transaction.record("songs")
+        assert locked is not None
+        transaction.save_base(locked, StoredSnapshot(2, events[1].digest, b"base"))
+    based = database.find("songs")
+    assert based is not None
+    for revision in (REVISION, REVISION + 1, REVISION):
+        monkeypatch.setattr(store, "REVISION", revision)
+        for event in events:
+            database.save_snapshot(based, StoredSnapshot(event.number, event.digest, b"of %d" % revision))
+    of_each = {}
+    for revision in (REVISION, REVISION + 1):
+        monkeypatch.setattr(store, "REVISION", revision)
+        of_each[revision] = [(each.number, each.state) for each in database.snapshots(based)]
+    assert of_each == {k: [(6, b"of %d" % k), (5, b"of %d" % k), (2, b"base")] for k in of_each}
+    database.migrate()  # by the newer version
+    assert len(database.snapshots(based)) == 3
+    monkeypatch.setattr(store, "REVISION", REVISION)
+    assert [each.state for each in database.snapshots(based)] == [b"base"]
 
 
 def test_old_keys_are_swept(database: Database) -> None:

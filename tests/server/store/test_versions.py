@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ import pytest
 import rotting
 from rotting.errors import StoreFormatError
 from rotting.live.bandit_state import REVISION
+from rotting.live.saved_state import VERSION
 from rotting.server.store.database import FORMAT, Database, open_database
 from rotting.server.store.rows import decision_rows
+from rotting.server.store.snapshots import remove_old_events, sweep
 from rotting.server.store.turns import load
 from rotting.server.store.verify import verify
 from tests.helpers.deciders import read, start, wait_for_more
@@ -112,6 +115,30 @@ def test_an_event_of_a_newer_version_stops_its_bandit_alone(place: str, tmp_path
             assert "does not know ('praised', number 2): upgrade it" in refused.body["detail"]
             assert client("GET", "/v1/bandits/songs").status == 503
             assert client("POST", "/v1/bandits/films/decisions").status == 200
+
+
+def test_a_later_version_reads_a_base(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is all that is left of the events that were removed."""
+    monkeypatch.setattr("rotting.server.store.snapshots._LEAST_REMOVED", 1)
+    with rotting.open(place, rotting.UCB1(), arms=["a", "b"], name="songs", keep="1d", compile="never") as bandit:
+        for k in range(20):
+            bandit.reward(bandit.decide(), float(k % 3 == 0))
+        assert remove_old_events(bandit._turns.database, "songs", time.time() + 100_000) == 40
+        sweep(bandit._turns.database)
+        wanted = str(bandit.preview()[0].arm)
+    later = version(
+        tmp_path / "later",
+        ("live/bandit_state.py", f"REVISION = {REVISION}", f"REVISION = {REVISION + 1}"),
+        ("live/saved_state.py", f'"rotting-bandit", {VERSION}', f'"rotting-bandit", {VERSION + 1}'),
+    )
+    program = (
+        "import sys, rotting; b = rotting.open(sys.argv[1], name='songs', compile='never'); print(b.rounds, b.decide().arm)"
+    )
+    command = [sys.executable, "-c", program, place]
+    found = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(later)}, capture_output=True, text=True, check=True
+    ).stdout
+    assert found == f"20 {wanted}\n"
 
 
 def set_format(database: Database, number: int) -> None:

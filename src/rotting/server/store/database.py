@@ -18,13 +18,16 @@ from rotting.errors import InvalidTypeError, StoreFormatError
 from rotting.live.bandit_state import REVISION
 from rotting.server.store.events import BanditRecord, StoredEvent, StoredKey, StoredSnapshot
 
-FORMAT = 4
+FORMAT = 5
 """The format of the tables and events that `Database.migrate` raises a store to."""
-OLDEST_FORMAT = 4
+OLDEST_FORMAT = 5
 """The oldest format that can be used. Events of a kind that it does not have are written after `migrate` only.
 
 So servers of two versions can use a store side by side until all are new; a version that is too old refuses it from then on.
 """
+
+BASE = 0
+"""The revision of the rules that a base has in the table of snapshots: all versions read it, whatever their revision is."""
 
 Durability = Literal["disk", "os"]
 """What is safe when a call returns. "disk": its changes survive a power cut. "os": they survive the end of the process."""
@@ -40,7 +43,8 @@ EVENT = "SELECT number, time, caller, payload, digest FROM {events} WHERE bandit
 EVENTS = f"{EVENT} AND number >= %s ORDER BY number LIMIT %s"
 KEY = "SELECT key, request, time, answer FROM {keys} WHERE bandit = %s"
 _SNAPSHOTS = (
-    "SELECT number, digest, state FROM {snapshots} WHERE bandit = %s AND (revision = %s OR number = %s) ORDER BY number DESC"
+    "SELECT number, digest, state FROM {snapshots} "
+    "WHERE bandit = %s AND (revision = %s AND number > %s OR revision = %s AND number = %s) ORDER BY number DESC"
 )
 _DUE = 'SELECT name FROM {due} JOIN {bandits} ON bandit = "row" WHERE time <= %s ORDER BY time LIMIT %s'
 _CREATE = (
@@ -50,19 +54,17 @@ _CREATE = (
 _UPDATE = 'UPDATE {bandits} SET archived = %s, keep = %s, base = %s, base_digest = %s WHERE "row" = %s'
 _SET_DUE = "INSERT INTO {due} VALUES (%s, %s) ON CONFLICT (bandit) DO UPDATE SET time = excluded.time"
 _SAVE_SNAPSHOT = (
-    "INSERT INTO {snapshots} SELECT bandit, number, digest, %s, %s FROM {events} "
+    "INSERT INTO {snapshots} SELECT bandit, %s, number, digest, %s FROM {events} "
     "WHERE bandit = %s AND number = %s AND digest = %s "
-    "ON CONFLICT (bandit, number) DO UPDATE SET digest = excluded.digest, revision = excluded.revision, state = excluded.state"
+    "ON CONFLICT (bandit, revision, number) DO UPDATE SET digest = excluded.digest, state = excluded.state"
 )
 _OLD_SNAPSHOTS = (
-    "DELETE FROM {snapshots} WHERE bandit = %s AND number NOT IN "
-    "(SELECT number FROM {snapshots} WHERE bandit = %s ORDER BY number DESC LIMIT 2) "
-    'AND number NOT IN (SELECT base FROM {bandits} WHERE "row" = %s)'
+    "DELETE FROM {snapshots} WHERE bandit = %s AND revision = %s AND number NOT IN "
+    "(SELECT number FROM {snapshots} WHERE bandit = %s AND revision = %s ORDER BY number DESC LIMIT 2)"
 )
-_SAVE_BASE = (
-    "INSERT INTO {snapshots} VALUES (%s, %s, %s, %s, %s) "
-    "ON CONFLICT (bandit, number) DO UPDATE SET digest = excluded.digest, revision = excluded.revision, state = excluded.state"
-)
+_OLD_BASE = "DELETE FROM {snapshots} WHERE bandit = %s AND revision = %s"
+_OTHER_REVISIONS = "DELETE FROM {snapshots} WHERE revision NOT IN (%s, %s)"
+_SAVE_BASE = "INSERT INTO {snapshots} VALUES (%s, %s, %s, %s, %s)"
 
 # Two servers that sweep at once pass over each other's rows (`{unlocked}`): in another order, they would wait for each other.
 _SWEEP_KEYS = (
@@ -113,6 +115,10 @@ class Transaction(ABC):
     def write(self, statement: str, *values: object) -> None:
         """Carry out a statement, at the latest when the transaction is committed."""
 
+    @abstractmethod
+    def raise_format(self) -> None:
+        """Raise the format of the store to that of this version."""
+
     def create(self, record: BanditRecord) -> BanditRecord | None:
         """Add and lock a bandit, and return its record; None if its name is taken."""
         found = self.rows(_CREATE, *record[1:])
@@ -130,14 +136,15 @@ class Transaction(ABC):
             self.write(_SET_DUE, record.row, time)
 
     def save_snapshot(self, record: BanditRecord, snapshot: StoredSnapshot) -> None:
-        """Save a state, if the log still has the event that it belongs to; of older ones, keep the newest and the base."""
+        """Save a state, if the log still has the event that it belongs to; of older ones of this revision, keep the newest."""
         row, (number, digest, state) = record.row, snapshot
         self.write(_SAVE_SNAPSHOT, REVISION, state, row, number, digest)
-        self.write(_OLD_SNAPSHOTS, row, row, row)
+        self.write(_OLD_SNAPSHOTS, row, REVISION, row, REVISION)
 
     def save_base(self, record: BanditRecord, base: StoredSnapshot) -> None:
         """Make a snapshot the base of a locked bandit: `Database.sweep` deletes the events up to it."""
-        self.write(_SAVE_BASE, record.row, base.number, base.digest, REVISION, base.state)
+        self.write(_OLD_BASE, record.row, BASE)
+        self.write(_SAVE_BASE, record.row, BASE, *base)
         self.update(record._replace(base=base.number, base_digest=base.digest))
 
     def delete(self, record: BanditRecord) -> None:
@@ -166,9 +173,14 @@ class Database(ABC):
     def rows(self, statement: str, *values: object) -> list[Any]:
         """Return the rows of a statement that only reads."""
 
-    @abstractmethod
     def migrate(self) -> None:
-        """Raise the format to that of this version: versions that do not know it cannot use the store any more."""
+        """Raise the format to that of this version: versions that do not know it cannot use the store any more.
+
+        The snapshots of other revisions go: no version that could use them is expected to run any longer.
+        """
+        with self.transaction() as transaction:
+            transaction.write(_OTHER_REVISIONS, BASE, REVISION)
+            transaction.raise_format()
 
     def check_format(self, version: int) -> None:
         """Refuse a format that this version cannot use."""
@@ -206,7 +218,8 @@ class Database(ABC):
 
     def snapshots(self, record: BanditRecord) -> list[StoredSnapshot]:
         """Return the snapshots of a bandit that this revision of the rules can use, the newest first; the base is the last."""
-        return [StoredSnapshot(*row) for row in self.rows(_SNAPSHOTS, record.row, REVISION, record.base)]
+        rows = self.rows(_SNAPSHOTS, record.row, REVISION, record.base, BASE, record.base)
+        return [StoredSnapshot(*row) for row in rows]
 
     def due(self, now: int, limit: int = 100) -> list[str]:
         """Return the names of bandits that have a reward window which closes before a time."""

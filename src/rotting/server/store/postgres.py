@@ -72,8 +72,8 @@ CREATE TABLE IF NOT EXISTS {keys} (
 );
 CREATE INDEX IF NOT EXISTS rotting_keys_by_time ON {keys} (time);
 CREATE TABLE IF NOT EXISTS {snapshots} (
-  bandit integer NOT NULL, number bigint NOT NULL, digest bytea NOT NULL, revision integer NOT NULL, state bytea NOT NULL,
-  PRIMARY KEY (bandit, number)
+  bandit integer NOT NULL, revision integer NOT NULL, number bigint NOT NULL, digest bytea NOT NULL, state bytea NOT NULL,
+  PRIMARY KEY (bandit, revision, number)
 );
 CREATE TABLE IF NOT EXISTS {deleted} ("row" integer PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS {due} (bandit integer PRIMARY KEY, time bigint NOT NULL);
@@ -253,11 +253,6 @@ class PostgresDatabase(Database):
 
     # --- Upkeep -------------------------------------------------------------------------------------------------------------
 
-    def migrate(self) -> None:
-        """Raise the format to that of this version."""
-        with self.transaction() as transaction:
-            transaction.write("UPDATE {format} SET format = %s, made_by = %s", FORMAT, __version__)
-
     def size(self) -> int:
         """Return the bytes of all tables and their indexes."""
         statement = (
@@ -363,6 +358,10 @@ class PostgresTransaction(Transaction):
     def write(self, statement: str, *values: object) -> None:
         """Carry out a statement when the transaction is committed."""
         self._writes.append((self._database.statement(statement), values))
+
+    def raise_format(self) -> None:
+        """Raise the format."""
+        self.write("UPDATE {format} SET format = %s, made_by = %s", FORMAT, __version__)
 
     def commit(self) -> None:
         """Send what is to be written, and commit."""

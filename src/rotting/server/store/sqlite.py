@@ -68,8 +68,8 @@ CREATE TABLE keys (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX keys_by_time ON keys (time);
 CREATE TABLE snapshots (
-  bandit INTEGER, number INTEGER, digest BLOB NOT NULL, revision INTEGER NOT NULL, state BLOB NOT NULL,
-  PRIMARY KEY (bandit, number)
+  bandit INTEGER, revision INTEGER, number INTEGER, digest BLOB NOT NULL, state BLOB NOT NULL,
+  PRIMARY KEY (bandit, revision, number)
 ) STRICT;
 CREATE TABLE deleted (row INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE due (bandit INTEGER PRIMARY KEY, time INTEGER NOT NULL) STRICT;
@@ -339,12 +339,6 @@ class SQLiteDatabase(Database):
 
     # --- Upkeep -------------------------------------------------------------------------------------------------------------
 
-    def migrate(self) -> None:
-        """Raise the format to that of this version."""
-        with self.transaction(), self._errors():
-            assert self._writer is not None
-            self._writer.pragma("user_version", FORMAT)
-
     def size(self) -> int:
         """Return the bytes of the file and its write-ahead log."""
         return sum(path.stat().st_size for path in (self.path, Path(f"{self.path}-wal")) if path.exists())
@@ -434,6 +428,10 @@ class SQLiteTransaction(Transaction):
     def write(self, statement: str, *values: object) -> None:
         """Carry out a statement."""
         self._connection.execute(_statement(statement), values)
+
+    def raise_format(self) -> None:
+        """Raise the format."""
+        self._connection.pragma("user_version", FORMAT)
 
 
 @cache
