@@ -17,7 +17,7 @@ reproduces a small part of the main figure step by step.
 #    rotting reproduce --full                  # the paper's sizes: takes hours
 #    rotting reproduce --fresh                 # play every game again, without the cache
 #
-# The command prints the path of a report: one HTML file with interactive figures, the tables, and each claim of the paper with
+# The command prints the path of a report: one HTML file with the figures, the tables, and each claim of the paper with
 # the measured value, its interval and a verdict. The same folder contains the figures as PDF and PNG, the tables as CSV and
 # Parquet, and every result. The quick size takes a few minutes on two cores. Finished games are cached, so an interrupted run
 # resumes and a second run is fast: the report says how many games came from the cache, and when and where they were played.

@@ -103,8 +103,8 @@ def _interrupt_hint(store: "ChunkStore") -> Iterator[None]:
 
 def _check_report_extras() -> None:
     """Check that the report can be written, before the games are played."""
-    if any(find_spec(name) is None for name in ("matplotlib", "plotly", "polars")):
-        raise UserError("a report needs Matplotlib, Plotly and Polars: pip install 'rotting[report]'")
+    if any(find_spec(name) is None for name in ("matplotlib", "polars")):
+        raise UserError("a report needs Matplotlib and Polars: pip install 'rotting[report]'")
 
 
 def add_reproduce(commands: Commands) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rotting.common.display.figures import Curve, Figure, Panel
-from rotting.common.display.svg import Axis, drawing, x_axis, y_axis
+from rotting.common.display.svg import SYMBOLS, Axis, drawing, panel_text, sample, x_axis, y_axis
 from tests.helpers.sections import EVIL, figure, sections
 
 
@@ -57,6 +57,24 @@ def test_points_have_tooltips_with_their_intervals() -> None:
     assert titles[0] == "RAW-UCB 1.4\ndrop L: 0.02\nregret at the horizon: 1 [0.5, 1.5]"
     alone = Panel(first.title, first.x_label, first.y_label, first.curves[:1])
     assert next(each.text for each in picture(alone).iter("title")) == "drop L: 0.02\nregret at the horizon: 1 [0.5, 1.5]"
+
+
+def test_a_long_line_has_few_tooltips_with_the_first_point_and_the_last() -> None:
+    titles = [each.text for each in picture(panel_of(*range(1, 1_001))).iter("title")]
+    assert len(titles) == 40
+    assert (titles[0], titles[-1]) == ("x: 1\ny: 1 [0.5, 2]", "x: 1,000\ny: 1,000 [500, 2,000]")
+
+
+def test_a_panel_in_words_says_where_each_curve_ends() -> None:
+    words = panel_text(figure().panels[0])
+    assert words.startswith(
+        "Every L: regret at the horizon against drop L. At the right end: RAW-UCB 1.4 2 [1.5, 2.5]; FEWA 4 4 [3, 5];"
+    )
+
+
+def test_forty_curves_look_different() -> None:
+    assert len({sample(k, marked=False) for k in range(40)}) == 40
+    assert len({sample(k, marked=True).partition('class="marker"')[2][:60] for k in range(7)}) == len(SYMBOLS)
 
 
 @pytest.mark.parametrize(

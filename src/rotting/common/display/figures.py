@@ -1,6 +1,6 @@
 """Figures as data, and the styles of their curves.
 
-Matplotlib draws them for print (`plots.py`), `svg.py` for pages and notebooks, and a script in the report of experiments.
+Matplotlib draws them for print (`plots.py`), and `svg.py` for pages and notebooks.
 """
 
 from collections.abc import Iterable, Sequence
@@ -72,7 +72,7 @@ class Panel:
         x_label: what the x axis counts, with its unit.
         y_label: what the y axis counts, with its unit.
         curves: in the order of the legend.
-        x_log: whether the x axis is logarithmic at first.
+        x_log: whether the x axis is logarithmic.
         y_log: whether the y axis is.
         y_max: the end of the y axis, if the largest curves would flatten the others; None to show all curves in full.
         note: a line of text, such as where the curves outside the panel end.

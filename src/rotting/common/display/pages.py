@@ -4,8 +4,6 @@
 is escaped here, where it enters the page.
 """
 
-import base64
-import hashlib
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +12,7 @@ from html import escape
 from importlib import metadata, resources
 
 from rotting.common.display.figures import COLOURS, Figure
-from rotting.common.display.svg import drawing, legend
+from rotting.common.display.svg import drawing, sample
 from rotting.common.display.tables import FormattedTable
 from rotting.common.version import __version__
 
@@ -22,6 +20,8 @@ from rotting.common.version import __version__
 DARK_COLOURS = ("#4A9FE8", "#FF7F3A", "#22C795", "#E59BC6", "#F4F4F4", "#F2B134", "#9AD7FA", "#9C9C9C")
 PAPER = "(paper)"  # in a column's head: its numbers are the paper's
 LONG = 32  # cells with more characters may be wrapped
+CURVES = 40  # of a figure, which a reader can hide: as many as have a look of their own
+CONTENT_POLICY = "default-src 'none'; script-src 'none'; style-src 'unsafe-inline'; img-src data:"
 MADE = ("made", "How this was made")
 """The id and the title of the part that `colophon` returns."""
 
@@ -93,34 +93,23 @@ def _plain_section(section: PlainSection) -> str:
         notes(section.notes),
         paragraphs(section.paragraphs),
         *(table_element(section.id, name, table) for name, table in section.tables.items()),
-        *(_drawn_figure(section.id, figure) for figure in section.figures),
+        *(drawn_figure(section.id, figure) for figure in section.figures),
     ]
     return f'<section id="{escape(section.id)}"><h2>{escape(section.title)}</h2>{"".join(body)}</section>'
-
-
-def _drawn_figure(section: str, figure: Figure) -> str:
-    """Return a figure as pictures, with a legend unless all curves have one label."""
-    plots = [drawing(panel, figure.styles) for panel in figure.panels]
-    above = legend(figure.styles, figure.marked) if len(figure.labels) > 1 else ""
-    return figure_element(section, figure, plots, above=above, hint=" Point at a curve for its values.")
 
 
 # --- The document ----------------------------------------------------------------------------------------------------------
 
 
-def document(
-    title: str, header: str, links: Sequence[tuple[str, str]], parts: Sequence[str], scripts: Sequence[str] = ()
-) -> str:
-    """Return a page that opens from a file: it loads nothing.
+def document(title: str, header: str, links: Sequence[tuple[str, str]], parts: Sequence[str]) -> str:
+    """Return a page that opens from a file: it loads nothing and runs no script.
 
     Args:
         title: of the window.
         header: HTML, above the list of contents.
         links: the id and the title of each part that the list of contents names.
         parts: HTML of the parts.
-        scripts: the sources of scripts, which run at the end of the page in this order.
     """
-    sources = list(map(_script, scripts))
     body = [
         '<a class="skip" href="#main">Skip to the content</a>',
         header,
@@ -128,13 +117,12 @@ def document(
         '<main id="main">',
         *parts,
         "</main>",
-        *(f"<script>{source}</script>" for source in sources),
     ]
     style = resources.files(__package__).joinpath("style.css").read_text("utf-8")
     head = [
         '<meta charset="utf-8">',
-        # Only these scripts may run, and nothing is fetched, whatever the text contains.
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(sources)}">',
+        # No script may run, and nothing is fetched, whatever the text contains.
+        f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="color-scheme" content="light dark">',
         f"<title>{escape(title)}</title>",
@@ -150,21 +138,11 @@ def _contents(links: Sequence[tuple[str, str]]) -> str:
     return f'<nav aria-labelledby="contents"><p id="contents" class="nav-head">Contents</p><ol>{items}</ol></nav>'
 
 
-def _script(source: str) -> str:
-    """Return a script as it is put into the page: it cannot close its element, and has the line ends that browsers hash."""
-    return source.replace("\r\n", "\n").replace("\r", "\n").replace("</script", "<\\/script")
-
-
-def _policy(scripts: Sequence[str]) -> str:
-    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
-    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
-
-
 def _colours() -> str:
-    """Return the colours of the curves as CSS variables for the script, which does not know the colour scheme."""
+    """Return the colours of the curves as CSS variables, and the rules by which a box in a legend hides its curves."""
     light, dark = ("".join(f"--c{k}:{colour};" for k, colour in enumerate(colours)) for colours in (COLOURS, DARK_COLOURS))
-    return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root:not(.printing){{{dark}}}}}\n"
+    hidden = "".join(f".chart:has(.hides{k}:not(:checked)) .curve{k}{{display:none}}" for k in range(CURVES))
+    return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{hidden}\n"
 
 
 # --- Text ------------------------------------------------------------------------------------------------------------------
@@ -190,33 +168,52 @@ def breakable(text: str) -> str:
 # --- Figures and tables ----------------------------------------------------------------------------------------------------
 
 
-def figure_element(
-    section: str, figure: Figure, plots: Sequence[str], above: str = "", hint: str = "", below: str = "", level: int = 3
-) -> str:
-    """Return a figure: its title, its panels and its caption.
+PANEL_WIDTHS = {1: 640, 2: 500, 3: 400}  # pixels of a panel, by the number of columns; text keeps its size if they are shown
+NARROWEST = 330  # pixels of a panel if there are more columns
+OPENING = 860, 430  # the pixels of the first panel of a figure that a page begins with
+
+
+def drawn_figure(section: str, figure: Figure, below: str = "", opens: bool = False) -> str:
+    """Return a figure: its title, a legend unless all curves have one label, its panels and its caption.
 
     Args:
         section: the id of its section.
-        figure: what is drawn.
-        plots: HTML, one for each panel.
-        above: HTML above the panels.
-        hint: text after the caption, on how to read the figure.
+        figure: what to draw.
         below: HTML below the caption.
-        level: of the heading that is its title; those of its panels are one below.
+        opens: whether the page begins with it; its first panel is then larger than the others.
     """
-    name = escape(f"{section}-{figure.name}")
+    name, level = escape(f"{section}-{figure.name}"), 2 if opens else 3
+    columns = 2 if opens else max(1, min(figure.columns, len(figure.panels)))
+    width = PANEL_WIDTHS.get(columns, NARROWEST)
+    sizes = [OPENING if opens and k == 0 else (width, round(0.7 * width)) for k in range(len(figure.panels))]
     panels = "".join(
         f'<div class="panel"><h{level + 1}>{escape(panel.title)}</h{level + 1}>'
         + (f'<p class="panel-note">{escape(panel.note)}</p>' if panel.note else "")
-        + f"{plot}</div>"
-        for panel, plot in zip(figure.panels, plots, strict=True)
+        + f"{drawing(panel, figure.styles, *size)}</div>"
+        for panel, size in zip(figure.panels, sizes, strict=True)
     )
     return (
         f'<figure class="chart" id="{name}" aria-labelledby="{name}-title">'
-        f'<h{level} id="{name}-title">{escape(figure.title)}</h{level}>{above}'
-        f'<div class="panels" style="--columns:{max(1, min(figure.columns, len(figure.panels)))}">{panels}</div>'
-        f'<figcaption>{escape(figure.caption)}<span class="hint">{escape(hint)}</span></figcaption>{below}</figure>'
+        f'<h{level} id="{name}-title">{escape(figure.title)}</h{level}>{_legend(figure)}'
+        f'<div class="panels" style="--columns:{columns}">{panels}</div>'
+        f'<figcaption>{escape(figure.caption)}<span class="hint"> Point at a curve for its values.</span></figcaption>'
+        f"{below}</figure>"
     )
+
+
+def _legend(figure: Figure) -> str:
+    """Return the legend: for each label a sample of its curve, and a box that hides it."""
+    if len(figure.labels) < 2:
+        return ""
+    groups = []
+    for family in figure.families:
+        entries = [
+            f'<label><input type="checkbox" class="hides{figure.styles[label]}" checked>'
+            f"{sample(figure.styles[label], label in figure.marked)}<span>{escape(label)}</span></label>"
+            for label in family
+        ]
+        groups.append(f'<div class="family">{"".join(entries)}</div>')
+    return f'<div class="legend" role="group" aria-label="Curves shown">{"".join(groups)}</div>'
 
 
 def table_element(section: str, name: str, table: FormattedTable, files: str = "") -> str:

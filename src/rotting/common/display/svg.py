@@ -15,15 +15,15 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.display.figures import COLOURS, Curve, Panel, curve_style
 
 LINE_WIDTH = 2.0
-# By Matplotlib's name of a marker: Plotly's name, and the outline in a box of 12 by 12 around (0, 0).
+# By Matplotlib's name of a marker: the outline in a box of 12 by 12 around (0, 0).
 SYMBOLS = {
-    "o": ("circle", "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z"),
-    "s": ("square", "M-4 -4h8v8h-8z"),
-    "^": ("triangle-up", "M0 -5L5 4H-5z"),
-    "D": ("diamond", "M0 -5L5 0L0 5L-5 0z"),
-    "v": ("triangle-down", "M0 5L5 -4H-5z"),
-    "P": ("cross", "M-1.7 -5h3.4v3.3h3.3v3.4h-3.3v3.3h-3.4v-3.3h-3.3v-3.4h3.3z"),
-    "X": ("x", "M-4.8 -2.6l2.2 -2.2l2.6 2.6l2.6 -2.6l2.2 2.2l-2.6 2.6l2.6 2.6l-2.2 2.2l-2.6 -2.6l-2.6 2.6l-2.2 -2.2l2.6 -2.6z"),
+    "o": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
+    "s": "M-4 -4h8v8h-8z",
+    "^": "M0 -5L5 4H-5z",
+    "D": "M0 -5L5 0L0 5L-5 0z",
+    "v": "M0 5L5 -4H-5z",
+    "P": "M-1.7 -5h3.4v3.3h3.3v3.4h-3.3v3.3h-3.4v-3.3h-3.3v-3.4h3.3z",
+    "X": "M-4.8 -2.6l2.2 -2.2l2.6 2.6l2.6 -2.6l2.2 2.2l-2.6 2.6l2.6 2.6l-2.2 2.2l-2.6 -2.6l-2.6 2.6l-2.2 -2.2l2.6 -2.6z",
 }
 _FONT = 12
 _TOP, _RIGHT, _BOTTOM = 26, 14, 42  # room for the label of the y axis, and for the ticks and the label of the x axis
@@ -32,6 +32,8 @@ _X_SPACE, _Y_SPACE = 52, 32  # pixels between ticks, at least
 _REACH = 7  # the radius around a point in which its tooltip is shown
 _FEW_DECADES = 1.3  # a logarithmic axis up to this length has ticks between the powers of ten
 _POINTS = 200  # of a line: one for two pixels
+_TOOLTIPS = 40  # of a line: their reaches meet
+_LARGEST = 1.28  # times its size in pixels, a picture fills the room that it has
 
 
 class Axis(NamedTuple):
@@ -152,7 +154,7 @@ def drawing(panel: Panel, styles: Mapping[str, int], width: int = 400, height: i
         _text(left + wide / 2, height - 6, panel.x_label, "middle"),
     ]
     box = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-size="{_FONT}"'
-    shown = 'fill="currentColor" style="display: block; width: 100%; max-width: 32rem; height: auto"'
+    shown = f'fill="currentColor" style="display: block; width: 100%; max-width: {_LARGEST * width:g}px; height: auto"'
     named = f'role="img" aria-label="{escape(panel_text(panel))}"'
     return f'<svg class="drawing" {box} {shown} {named}>{"".join(words)}{inside}</svg>'
 
@@ -184,7 +186,7 @@ def _curve(curve: Curve, panel: Panel, style: int, axes: tuple[Axis, Axis], size
         return tall - up.shares(values) * tall
 
     y = down(curve.y)
-    places = range(len(x)) if curve.points else _thinned(len(x))
+    places = range(len(x)) if curve.points else _thinned(len(x), _POINTS)
     shown = [k for k in places if np.isfinite(x[k]) and np.isfinite(y[k])]
     parts = []
     if curve.low is not None and curve.high is not None:
@@ -201,7 +203,7 @@ def _curve(curve: Curve, panel: Panel, style: int, axes: tuple[Axis, Axis], size
     line = "".join(f"{'L' if before.get(k) in shown else 'M'}{x[k]:.1f} {y[k]:.1f}" for k in shown)
     parts.append(f'<path class="line" d="{line}" {_stroke(style)}/>')
     if curve.points or len(shown) == 1:
-        outline = SYMBOLS[curve_style(style).marker][1]
+        outline = SYMBOLS[curve_style(style).marker]
         parts += [_marker(outline, x[k], y[k]) for k in shown]
     if tooltips:
         name = f"{curve.label}\n" if len(panel.curves) > 1 else ""
@@ -209,15 +211,15 @@ def _curve(curve: Curve, panel: Panel, style: int, axes: tuple[Axis, Axis], size
             f'<circle cx="{x[k]:.1f}" cy="{y[k]:.1f}" r="{_REACH}"><title>'
             + escape(f"{name}{panel.x_label}: {curve.x[k]:,.4g}\n{panel.y_label}: {value_text(curve, k)}")
             + "</title></circle>"
-            for k in shown
+            for k in (shown if curve.points else [shown[each] for each in _thinned(len(shown), _TOOLTIPS)])
         ]
         parts.append(f'<g class="points" fill="transparent">{"".join(points)}</g>')
-    return f'<g style="{_colour(style)}">{"".join(parts)}</g>'
+    return f'<g class="curve{style}" style="{_colour(style)}">{"".join(parts)}</g>'
 
 
-def _thinned(length: int) -> list[int]:
-    """Return the places of at most `_POINTS` points of a line, with the first and the last."""
-    return sorted({int(k) for k in np.linspace(0, length - 1, min(length, _POINTS)).round()})
+def _thinned(length: int, most: int) -> list[int]:
+    """Return the places of at most `most` points of a line, with the first and the last."""
+    return sorted({int(k) for k in np.linspace(0, length - 1, min(length, most)).round()})
 
 
 def _marker(outline: str, x: float, y: float) -> str:
@@ -249,7 +251,7 @@ def dash_lengths(k: int) -> list[float]:
 
 def sample(k: int, marked: bool) -> str:
     """Return a sample of the k-th style, for a legend: a piece of line, with its marker if it is marked."""
-    marker = _marker(SYMBOLS[curve_style(k).marker][1], 22, 0) if marked else ""
+    marker = _marker(SYMBOLS[curve_style(k).marker], 22, 0) if marked else ""
     line = f'<path d="M0 0H44" {_stroke(k)}/>'
     box = 'width="44" height="12" viewBox="0 -6 44 12" aria-hidden="true" focusable="false"'
     return f'<svg {box} style="{_colour(k)}">{line}{marker}</svg>'

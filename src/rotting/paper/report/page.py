@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
-from importlib import resources
 
+from rotting.common.display.figures import Figure
 from rotting.common.display.pages import (
     MADE,
     breakable,
     colophon,
     document,
+    drawn_figure,
     made_line,
     notes,
     paragraphs,
@@ -17,14 +18,14 @@ from rotting.common.display.pages import (
 )
 from rotting.common.display.tables import FormattedTable
 from rotting.common.short_numbers import plural
-from rotting.paper.report.charts import chart, file_links, scripts
 from rotting.paper.report.claims import COLUMNS, Claim, Verdict, standing, stands
 from rotting.paper.report.model import Kind, ReportAbout, Section, settings_text
 
-CLASSES = {verdict: verdict.name.lower().replace("_", "-") for verdict in Verdict}  # of the style sheet and the script
+CLASSES = {verdict: verdict.name.lower().replace("_", "-") for verdict in Verdict}  # of the style sheet
 COUNTED = {**{verdict: verdict.value for verdict in Verdict}, Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold"}
 
 SHOWN = ("words", "quantity", "measured", "region", "marked verdict")  # the columns of the ledger
+KINDS = {"csv": "CSV", "parquet": "Parquet", "md": "Markdown", "png": "PNG", "pdf": "PDF", "json": "JSON"}
 TABLE_KINDS = ("csv", "parquet", "md")
 NOT_WITH_HOLM = "Undecided with Holm's correction."
 
@@ -36,14 +37,13 @@ def page(sections: Sequence[Section], about: ReportAbout) -> str:
         sections: in the order of the page.
         about: what the page says about itself.
     """
-    ledger = resources.files(__package__).joinpath("ledger.js").read_text("utf-8")
     parts = [
         _places(sections),
         _claims(sections),
         *(_section(section, sections[:k], about) for k, section in enumerate(sections)),
         _colophon(about),
     ]
-    return document(about.title, _header(sections, about), _links(sections), parts, [*scripts(), ledger])
+    return document(about.title, _header(sections, about), _links(sections), parts)
 
 
 # --- The parts of the page -----------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def _opens(section: Section, about: ReportAbout) -> bool:
 
 def _opening(sections: Sequence[Section], about: ReportAbout) -> str:
     """Return the first figure of the opening section, which the page begins with; the section does not repeat it."""
-    figures = [chart(each.id, each.findings.figures[0], level=2) for each in sections if _opens(each, about)]
+    figures = [_figure(each.id, each.findings.figures[0], opens=True) for each in sections if _opens(each, about)]
     return f'<div class="opening">{"".join(figures)}</div>' if figures else ""
 
 
@@ -127,8 +127,8 @@ def _claims(sections: Sequence[Section]) -> str:
         "none of it is. Otherwise, or without an interval that can be trusted, it is undecided. A claim is not comparable if "
         "nothing that is measured here could decide it: the reason stands below its verdict.</p>"
         f"<p>{_holm_sentence(decided, standing_ids)} "
-        '<span class="hint">Click a verdict to show only its claims; click it again to show all.</span></p>'
-        f"{groups}{file_links('claims', TABLE_KINDS)}</section>"
+        '<span class="hint">Click a verdict to show only its claims.</span></p>'
+        f"{groups}{_file_links('claims', TABLE_KINDS)}</section>"
     )
 
 
@@ -167,10 +167,12 @@ def _groups(sections: Sequence[Section]) -> Iterator[tuple[str, str, _Chosen]]:
 def _group(title: str, words: str, chosen: _Chosen, standing_ids: frozenset[str]) -> str:
     """Return a group of claims: how many there are of each verdict, and a table of them."""
     counts = Counter(claim.verdict for _, claims in chosen for claim in claims)
-    tiles = "".join(
-        f'<li><button type="button" class="{CLASSES[verdict]}" data-verdict="{CLASSES[verdict]}" aria-pressed="false">'
+    name = escape(title.lower().replace(" ", "-"))
+    every = f'<li class="all"><label><input type="radio" name="{name}" checked>'
+    tiles = f'{every}<span class="count">{counts.total()}</span> in all</label></li>' + "".join(
+        f'<li class="{CLASSES[verdict]}"><label><input type="radio" name="{name}">'
         f'<span class="mark" aria-hidden="true">{verdict.mark}</span>'
-        f'<span class="count">{counts[verdict]}</span> {COUNTED[verdict]}</button></li>'
+        f'<span class="count">{counts[verdict]}</span> {COUNTED[verdict]}</label></li>'
         for verdict in Verdict
     )
     row = "".join(f'<th role="columnheader" scope="col">{COLUMNS[name].head}</th>' for name in SHOWN)
@@ -227,7 +229,7 @@ def _section(section: Section, before: Sequence[Section], about: ReportAbout) ->
             notes(found.notes),
             paragraphs(found.paragraphs),
             _link_to_opening(section) if _opens(section, about) else "",
-            *(chart(section.id, figure) for figure in figures),
+            *(_figure(section.id, figure) for figure in figures),
             *(_table(section.id, name, table) for name, table in found.tables.items()),
             _settings(section, before),
         ]
@@ -240,8 +242,18 @@ def _section(section: Section, before: Sequence[Section], about: ReportAbout) ->
     )
 
 
+def _figure(section: str, figure: Figure, opens: bool = False) -> str:
+    return drawn_figure(section, figure, _file_links(f"{section}/{figure.name}", ("png", "pdf")), opens)
+
+
 def _table(section: str, name: str, table: FormattedTable) -> str:
-    return table_element(section, name, table, file_links(f"{section}/{name}", TABLE_KINDS))
+    return table_element(section, name, table, _file_links(f"{section}/{name}", TABLE_KINDS))
+
+
+def _file_links(name: str, kinds: Sequence[str]) -> str:
+    """Return links to the files of this name, one for each kind."""
+    found = " ".join(f'<a href="{escape(name)}.{kind}">{KINDS[kind]}</a>' for kind in kinds)
+    return f'<p class="files">Files: {found}</p>'
 
 
 def _link_to_opening(section: Section) -> str:
@@ -255,7 +267,7 @@ def _settings(section: Section, before: Sequence[Section]) -> str:
         shown = f'<p>The same as those of <a href="#{escape(same.id)}">{escape(same.title)}</a>.</p>'
     else:
         shown = f'<pre tabindex="0">{escape(settings_text(section.settings))}</pre>'
-    return f"<details><summary>Settings</summary>{shown}{file_links(f'{section.id}/settings', ('json',))}</details>"
+    return f"<details><summary>Settings</summary>{shown}{_file_links(f'{section.id}/settings', ('json',))}</details>"
 
 
 # --- The end -------------------------------------------------------------------------------------------------
