@@ -17,7 +17,6 @@ import numpy as np
 
 from docs.page_tables import fill, show, table
 from rotting.common.arrays import Floats
-from rotting.paper.experiments.unknown_noise import N_ARMS, fading_clicks
 from rotting.policies.kernels.random_numbers import derive_key, reward_uniform
 from rotting.policy import Policy
 from rotting.problems import Exponential, Problem
@@ -26,6 +25,7 @@ from rotting.problems.oracle import optimal_rewards
 from rotting.registry import make
 from rotting.simulation.engines.compile import compiled
 from rotting.simulation.simulate import simulate
+from studies.unknown_noise import N_ARMS, fading_clicks
 
 PAGE = Path(__file__).parent.parent / "docs" / "guides" / "clicks.md"
 SEED, RUNS, HORIZON = 0, 50, 50_000

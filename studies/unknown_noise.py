@@ -1,4 +1,4 @@
-"""Measure what docs/unknown-noise.md shows: the regret of `sigma="estimate"` over that of a sigma that is known."""
+"""Measure what docs/unknown-noise.md shows: regret with a wrong sigma, or an estimated one, over that with the true one."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,6 @@ from docs.make_policies import SEED, Setting, given_to
 from docs.page_tables import fill, show, table
 from rotting.common.arrays import Floats
 from rotting.common.statistics import Interval
-from rotting.paper.experiments.unknown_noise import N_ARMS, fading_clicks, falling_counts, steady_clicks
 from rotting.policies.d_ucb import DUCB
 from rotting.policies.eff_fewa import EffFEWA
 from rotting.policies.eff_raw_ucb import EffRAWUCB
@@ -24,8 +23,8 @@ from rotting.policies.raw_ucb_pp import RAWUCBpp
 from rotting.policies.sw_ucb import SWUCB
 from rotting.policies.ucb1 import UCB1
 from rotting.policy import Policy
-from rotting.problems import Abrupt, Constant, Exponential, Problem
-from rotting.problems.noise import Bernoulli
+from rotting.problems import Abrupt, Constant, Exponential, Linear, Problem, ten_arms
+from rotting.problems.noise import Bernoulli, Poisson
 from rotting.simulation.comparisons import mean_ratio
 from rotting.simulation.simulate import simulate
 
@@ -33,6 +32,10 @@ PAGE = Path(__file__).parent.parent / "docs" / "unknown-noise.md"
 RUNS, HORIZON = 200, 20_000
 SLOW_RUNS = 40  # of FEWA in long games: it takes fifty times as long as the others
 POLICIES: tuple[type[Policy], ...] = (*(RAWUCB, EffRAWUCB, RAWUCBpp, EffRAWUCBpp, FEWA, EffFEWA, UCB1, SWUCB, DUCB, GLRUCB),)
+
+
+N_ARMS = 10
+FACTORS = (0.1, 0.3, 0.5, 0.7, 1.5, 2.0, 3.0, 10.0)  # of the true sigma, which RAW-UCB is told instead
 
 
 # --- The problems -------------------------------------------------------------------------------------------------------------
@@ -43,6 +46,25 @@ class Case(NamedTuple):
 
     setting: Setting
     sigma: float
+
+
+def fading_clicks(horizon: int) -> Problem:
+    """Return ten arms with click rates from 0.2 % to 3.8 %, 2 % on average; the better an arm, the faster it fades."""
+    halves = [horizon / 10 * (N_ARMS - i) for i in range(N_ARMS)]
+    arms = [Exponential(0.002 + 0.004 * i, math.log(2) / half) for i, half in enumerate(halves)]
+    return Problem.restless(arms, Bernoulli(), horizon)
+
+
+def steady_clicks(horizon: int) -> Problem:
+    """Return ten arms whose click rates fall evenly from 2 % to 1 %: the first in T / 20 of its pulls, the last in T / 2."""
+    arms = [Linear(0.02, slope=-0.2 / (horizon * (i + 1)), floor=0.01) for i in range(N_ARMS)]
+    return Problem.rested(arms, Bernoulli(), horizon)
+
+
+def falling_counts(horizon: int) -> Problem:
+    """Return ten arms whose mean counts fall from between 4.5 and 9 to 4: by half of the way in every T / 20 own pulls."""
+    arms = [Exponential(4.5 + 0.5 * i, math.log(2) / (horizon / 20), limit=4.0) for i in range(N_ARMS)]
+    return Problem.rested(arms, Poisson(), horizon)
 
 
 def _counts_and_clicks() -> tuple[Case, ...]:
@@ -93,6 +115,7 @@ def _counts_and_clicks() -> tuple[Case, ...]:
 COINS = tuple(Case(setting, 0.5) for setting in make_policies.SETTINGS)
 RARE = _counts_and_clicks()
 CASES = COINS + RARE
+GAUSSIAN = Case(Setting("Gaussian", ten_arms(HORIZON), N_ARMS, 0.0, "the rested game of ten arms"), 1.0)
 
 
 # --- The games ----------------------------------------------------------------------------------------------------------------
@@ -128,6 +151,13 @@ def ratio_row(policy: type[Policy], cases: Sequence[Case]) -> list[str]:
     return [policy.__name__, *(f"{ratio(policy, case).mean:.2f}" for case in cases)]
 
 
+def wrong_row(case: Case) -> list[str]:
+    """Return a problem's row of the table of wrong sigmas: the regret of RAW-UCB over that with the true sigma."""
+    true = regret(RAWUCB(sigma=case.sigma), case)
+    told = [regret(RAWUCB(sigma=factor * case.sigma), case) for factor in FACTORS]
+    return [case.setting.title, *(f"{mean_ratio(each[None], true[None]).mean:.2f}" for each in told)]
+
+
 def tables() -> dict[str, str]:
     """Return what the page holds between its marks, by their names."""
 
@@ -136,6 +166,11 @@ def tables() -> dict[str, str]:
         return table(heads, [ratio_row(each, cases) for each in POLICIES], "l" + "r" * len(cases))
 
     return {
+        "wrong": table(
+            ["sigma / true sigma", *(f"{factor:g}" for factor in FACTORS)],
+            [wrong_row(each) for each in (GAUSSIAN, *RARE)],
+            "l" + "r" * len(FACTORS),
+        ),
         "coins": ratios(COINS),
         "rare": ratios(RARE),
     }

@@ -10,7 +10,6 @@ import pytest
 
 from rotting import policies
 from rotting.errors import InvalidValueError
-from rotting.paper.experiments.exact_windows import RAWUCBScan
 from rotting.policies.parts.doubling import doubling
 from rotting.policy import Policy, _library_names
 from rotting.registry import find, from_json, list_policies, make
@@ -26,15 +25,6 @@ def test_names_are_sorted_and_found() -> None:
 @pytest.mark.parametrize("policy", [*examples(), doubling(make("exp3", horizon=8))], ids=repr)
 def test_json_gives_back_the_policy(policy: Policy) -> None:
     assert from_json(json.loads(json.dumps(policy.to_json()))) == policy
-
-
-def test_what_is_not_listed_is_found_by_its_name_alone() -> None:
-    policy = RAWUCBScan(alpha=2.0)
-    assert RAWUCBScan not in list_policies()
-    assert from_json(policy.to_json()) == policy
-    with pytest.raises(InvalidValueError) as refused:
-        make("raw-ucb-scam")
-    assert "raw-ucb-scan" not in str(refused.value)
 
 
 def test_the_files_of_the_library_tell_the_names_of_its_policies() -> None:

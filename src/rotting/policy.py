@@ -246,7 +246,6 @@ class Policy:
         tuning_params: parameters that the tuning uses: allowed only with a `horizon`.
         manual_params: parameters set by hand: allowed only without a `horizon`, from which the tuning computes them.
         sees_means: whether it is an oracle: the game writes the true mean of every arm into `state.means` before each choice.
-        listed: whether `list_policies` returns it; a policy that is not listed can only be found by its name.
 
     Example:
         >>> from rotting.policies.raw_ucb import RAWUCB
@@ -271,7 +270,6 @@ class Policy:
     tuning_params: ClassVar[tuple[str, ...]] = ()
     manual_params: ClassVar[tuple[str, ...]] = ()
     sees_means: ClassVar[bool] = False
-    listed: ClassVar[bool] = True
 
     params_class: ClassVar[Callable[..., Params]]
     """The NamedTuple class of `params`, derived from the fields."""

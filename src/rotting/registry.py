@@ -27,13 +27,13 @@ def _known() -> dict[str, type[Policy]]:
 
 
 def list_policies() -> list[type[Policy]]:
-    """Return all policy classes that are `listed`, in the order of their names.
+    """Return all policy classes, in the order of their names.
 
     Example:
         >>> [each.name for each in list_policies() if each.name.endswith("fewa")]
         ['eff-fewa', 'fewa']
     """
-    return [each for each in _known().values() if each.listed]
+    return list(_known().values())
 
 
 def find(name: object, remark: str = "") -> type[Policy]:

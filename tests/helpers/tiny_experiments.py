@@ -40,10 +40,6 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             "hard_horizon": 40,
             "hard_draws": 2,
             "impossible_horizon": 20,
-            "lengths": ((20, 3), (40, 2)),
-            "scanned": 40,
-            "timed": 40,
-            "timed_rounds": 40,
             "rested": dataclasses.replace(rested_two_arms.SIZES["quick"], runs=3, horizon=40, drops=tiny_drops()),
             "restless": dataclasses.replace(restless_nights.SIZES["quick"], runs=3),
         }
@@ -53,13 +49,6 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def tiny_drops() -> tuple[float, ...]:
     return rested_two_arms.GRID[::4] + rested_two_arms.SIZES["full"].curves
-
-
-def time_prepared(prepared: Prepared) -> Prepared:
-    """Return the prepared games with times that are measured in this process."""
-    results = simulate_all(list(prepared.timed.values()), 1, progress=False)
-    times = {name: np.stack([result.us_per_round] * 2) for name, result in zip(prepared.timed, results, strict=True)}
-    return dataclasses.replace(prepared, times=times)
 
 
 def play_prepared(prepared: Prepared) -> dict[str, Result]:

@@ -112,7 +112,7 @@ def add_reproduce(commands: Commands) -> None:
     more = "Writes a report (report.html), figures, tables and every result into a new folder."
     reproduce = commands.add("reproduce", _reproduce, "Repeat the experiments of the paper, and check its claims", more)
     reproduce.add_argument("experiment", nargs="*", help="rested-two-arms, restless-nights, ...; default: all of the paper")
-    more = "also ours: a noise of unknown scale, the cost of exact windows, real things that wear out"
+    more = "also one of ours: real things that wear out, if their data are there"
     reproduce.add_argument("--all", action="store_true", help=more)
     sizes = reproduce.add_mutually_exclusive_group()
     quick, full = "few runs: takes a few minutes (the default)", "as many runs as in the paper: takes hours"

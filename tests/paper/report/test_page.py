@@ -80,7 +80,6 @@ def test_claims_of_each_kind_are_counted_alone() -> None:
         "Claims of the paper on its experiments": ["2", "2"],
         "The same on synthetic data": ["1", "1"],
         "Theorems of the paper": ["1", "1"],
-        "Claims of ours": ["1", "1"],
     }
 
 

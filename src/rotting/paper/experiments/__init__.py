@@ -115,7 +115,8 @@ class Experiment(Generic[Settings]):
         prepare: `prepare(settings, workers, progress)` reads data and returns the games.
         findings: `findings(settings, prepared, results)` returns the text, figures, tables and claims of the report.
         order: the place of the experiment in the report.
-        kind: whether it is an experiment of the paper, a check of its theorems, or an addition of ours.
+        kind: whether it plays games, or checks the theorems of the paper.
+        ours: whether it is an addition of ours, which is not in the paper.
     """
 
     id: str
@@ -126,6 +127,7 @@ class Experiment(Generic[Settings]):
     findings: Callable[[Settings, Prepared, Results], Findings]
     order: int
     kind: Kind = Kind.EXPERIMENTS
+    ours: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +142,7 @@ def list_experiments(ours: bool = True) -> list[str]:
     """Return the ids of all experiments, in the order of the report.
 
     Args:
-        ours: whether to include our own, which are not the paper's.
+        ours: whether to include those that are not the paper's.
 
     Example:
         >>> list_experiments()[0]
@@ -149,7 +151,7 @@ def list_experiments(ours: bool = True) -> list[str]:
         (True, False)
     """
     names = sorted(_ids(), key=lambda name: find(name).order)
-    return [name for name in names if ours or find(name).kind != Kind.OURS]
+    return [name for name in names if ours or not find(name).ours]
 
 
 def _ids() -> list[str]:

@@ -10,7 +10,7 @@ from rotting.common.display.figures import BAND, Curve, Figure, Panel, regret_pa
 from rotting.errors import DataWarning
 from rotting.paper.datasets import batteries, news
 from rotting.paper.experiments import ORDER, Experiment, Prepared, Results, regret_table, tuned_policies
-from rotting.paper.report.model import Findings, Kind
+from rotting.paper.report.model import Findings
 from rotting.paper.theory import subgaussian_scale
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.glr_ucb import GLRUCB
@@ -150,5 +150,5 @@ EXPERIMENT = Experiment(
     prepare=prepare,
     findings=findings,
     order=7,
-    kind=Kind.OURS,
+    ours=True,
 )

@@ -39,7 +39,6 @@ class Kind(StrEnum):
 
     EXPERIMENTS = "experiments"
     THEOREMS = "theorems"
-    OURS = "ours"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +51,7 @@ class Section:
         reference: where the paper has it.
         findings: what the experiment found.
         settings: everything that decides the results, for JSON.
-        kind: whether it repeats the paper's experiments, checks its theorems, or is an addition of ours.
+        kind: whether it plays experiments, or checks theorems of the paper.
     """
 
     id: str

@@ -155,11 +155,6 @@ def _groups(sections: Sequence[Section]) -> Iterator[tuple[str, str, _Chosen]]:
             "They are proved: a check can find an error in our code, and hardly where the sides are far apart (see the slack).",
             chosen(Kind.THEOREMS, synthetic=False),
         ),
-        (
-            "Claims of ours",
-            "Not in the paper: what we say about this library and its additions.",
-            [*chosen(Kind.OURS, synthetic=False), *chosen(Kind.OURS, synthetic=True)],
-        ),
     )
     yield from (group for group in groups if group[2])
 
