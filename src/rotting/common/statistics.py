@@ -16,6 +16,7 @@ GROUPS = 20  # of a jackknife, at most
 RESAMPLES = 999  # of a bootstrap; 95 % of (999 + 1) is the whole number 950
 DRAWN_AT_ONCE = 2**21  # random numbers for resamples that are in memory at a time
 SERIES_UP_TO = 200  # the largest number of degrees of freedom for the finite sum; above, the expansion is as accurate
+NO_SPREAD = 1e-9  # variances and distances of statistics below this, relative to the largest value, may be rounding
 ONE_RUN = "there is only one run"
 
 
@@ -66,7 +67,7 @@ def _inside(degrees: int, angle: float) -> float:
     cos = math.cos(angle)
     odd = degrees % 2
     term = cos if odd else 1.0
-    terms = [term]
+    terms = [term] if degrees > 1 else []
     for power in range(2 + odd, degrees - 1, 2):
         term *= (power - 1) / power * cos * cos
         terms.append(term)
@@ -284,3 +285,83 @@ def quantiles(values: Floats, *probabilities: float) -> tuple[Floats, ...]:
         Hyndman and Fan (1996), Sample quantiles in statistical packages, definition 7.
     """
     return tuple(np.quantile(values, probabilities, axis=0))
+
+
+def t_tail(size: float, degrees: int) -> float:
+    """Return P(|T| >= size) for Student's t, the inverse of `t_critical`.
+
+    Example:
+        >>> round(t_tail(t_critical(9), 9), 12)
+        0.05
+    """
+    return 1.0 if size <= 0 else max(0.0, 1 - _inside(degrees, math.atan(size / math.sqrt(degrees))))
+
+
+def holm(p_values: Floats) -> Floats:
+    """Return p-values corrected for their number: testing them at 5 % gives a false finding in at most 5 % of all cases.
+
+    The smallest of m is multiplied by m, the next one by m - 1, and so on; none is then smaller than one before it. This needs
+    no assumption about how the tests depend on each other.
+
+    Example:
+        >>> holm(np.array([0.03, 0.01, 0.04])).tolist()
+        [0.06, 0.03, 0.06]
+
+    Reference:
+        Holm (1979), A simple sequentially rejective multiple test procedure.
+    """
+    order = np.argsort(p_values, kind="stable")
+    times = len(p_values) - np.arange(len(p_values))
+    corrected = np.empty(len(p_values))
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(p_values[order] * times))
+    return corrected
+
+
+def sign_flip_test(differences: Floats, flips: int = 9_999) -> Floats:
+    """Return the p-value of each row of paired differences `[test, run]`, by flipping the signs of runs.
+
+    If two policies have the same distribution of regret, it does not matter which of the two is subtracted from the other in a
+    run: each difference may as well have the other sign. So the p-value is the share of all ways to set the signs whose
+    statistic is at least as far from 0 as the observed one, and it is exact at every number of runs, however heavy the tails.
+    The statistic is Student's, with Hall's correction for skewness: with m the mean of the differences, s their standard
+    deviation, g their skewness and `w = m / s`, it is `w + g w^2 / 3 + g^2 w^3 / 27 + g / (6 n)`. (Without the correction,
+    flips would test the mean alone: the squares do not change.) The correction makes the test approximately right where the
+    means are equal but the differences are skewed; docs/intervals.md measures how far.
+
+    Signs are drawn by a generator with a fixed seed, the same for all tests; if there are few runs, all are tried.
+
+    Args:
+        differences: one row per test, of at least one run.
+        flips: how many ways to set the signs are drawn.
+
+    Example:
+        >>> sign_flip_test(np.array([[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, -1.0, 2.0, -2.0, 0.0]])).tolist()
+        [0.0625, 1.0]
+
+    References:
+        Fisher (1935), The design of experiments, section 21; Hall (1992), On the removal of skewness by transformation.
+    """
+    runs = differences.shape[1]
+    scale = np.abs(differences).max(axis=1, keepdims=True)
+    d = np.divide(differences, scale, out=np.zeros(differences.shape), where=scale > 0)
+    powers = np.concatenate([d, d**3])
+    squares = (d**2).sum(axis=1)
+
+    def statistic(signs: Floats) -> Floats:
+        ones, cubes = np.split(signs @ powers.T / runs, 2, axis=1)
+        second = squares / runs
+        spread = np.sqrt(np.maximum(second - ones**2, NO_SPREAD))  # equal differences are as far from 0 as can be
+        w, g = ones / spread, (cubes - 3 * ones * second + 2 * ones**3) / spread**3
+        return np.asarray(np.abs(w + g * w**2 / 3 + g**2 * w**3 / 27 + g / (6 * runs)))
+
+    observed = statistic(np.ones((1, runs))) * (1 - NO_SPREAD)  # equal up to rounding is equal
+    every = 2 ** (runs - 1) if runs < 60 else math.inf  # all signs; those of the first run need not be flipped
+    if every <= flips + 1:
+        flipped = (np.arange(every)[:, None] >> np.arange(runs)) & 1
+        return np.asarray((statistic(np.where(flipped, -1.0, 1.0)) >= observed).mean(axis=0))
+    rng, reached = np.random.default_rng(0), np.ones(len(d))  # the observed signs are one of the ways
+    rows = max(1, DRAWN_AT_ONCE // runs)
+    for first in range(0, flips, rows):
+        drawn = np.frombuffer(rng.bytes(min(rows, flips - first) * runs), np.uint8).reshape(-1, runs)
+        reached += (statistic(np.where(drawn & 1, 1.0, -1.0)) >= observed).sum(axis=0)
+    return reached / (flips + 1)

@@ -34,6 +34,7 @@ from rotting.problems.noise import from_json, known_kinds
 from rotting.problems.oracle import OPTIMAL, regret_against
 from rotting.problems.problem import CODE_DIGEST
 from rotting.simulation.engines.extensions import arm_type
+from rotting.simulation.ranking import Correction, ranking_table
 from rotting.simulation.regret_tables import difference_table, regret_frame, regret_table
 
 if TYPE_CHECKING:
@@ -272,6 +273,39 @@ class Result:
         if len(named) < 2:
             raise InvalidValueError("policies", "be two or more to be compared", self.policies, got="a result with one")
         return difference_table(named, self.regret[:, :, -1], base, self._heading, self._notes)
+
+    def compare(
+        self, against: "Policy | str | int | None" = None, correction: Correction = "holm", labels: Labels = None
+    ) -> FormattedTable:
+        """Return which policies are better than others at the horizon: paired tests, ties, and ranks with intervals.
+
+        The test flips the signs of the differences of runs, which is a permutation test: in each run, the labels of the two
+        policies are exchanged or not. It was chosen over the bootstrap because it is exact if the policies are equally good in
+        every respect, with any number of runs and any tails; the bootstrap is right for many runs only. If two policies have
+        equal means but other shapes, it is approximate: its statistic is corrected for skewness, and docs/intervals.md has
+        measurements. Failures too rare to be among the runs, no test can see.
+
+        The rows have the keys of `table` up to `reason`, and `rank_low` and `rank_high`, `difference` to the best policy with
+        `difference_low` and `difference_high` (95 % each), `p` (corrected; None for the best itself) and `verdict`: "best",
+        "tied" or "worse".
+
+        Args:
+            against: a policy of this result, its label or its index, to compare all others with it instead of all pairs. There
+                are no ranks then, and the verdicts are "better", "tied" or "worse".
+            correction: "holm" corrects the p-values for the number of tests in the table, so that a table about equal policies
+                finds a difference in at most 5 % of all cases; None does not.
+            labels: as for `table`.
+
+        Example:
+            >>> import rotting
+            >>> three = [rotting.RAWUCB(), rotting.EffRAWUCB(), rotting.Uniform()]
+            >>> result = rotting.simulate(three, rotting.problems.two_arms(L=1.0, horizon=200), runs=20)
+            >>> [(row["policy"], row["rank_low"], row["rank_high"], row["verdict"]) for row in result.compare().rows]
+            [('RAW-UCB 1.4', 1, 2, 'best'), ('EFF-RAW-UCB 1.4', 1, 2, 'tied'), ('uniform', 3, 3, 'worse')]
+        """
+        base = None if against is None else self._index_of("against", against)
+        named = self._chosen_labels(labels)
+        return ranking_table([({}, self.regret[:, :, -1])], named, base, correction, self._heading, self._notes)
 
     def _index_of(self, name: str, given: Policy | str | int) -> int:
         """Return the index of a policy, given as a policy, a label or an index; `name` is that of the argument, for errors."""

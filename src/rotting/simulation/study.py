@@ -21,6 +21,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.policy import Policy, labels_of
 from rotting.problems.oracle import OPTIMAL, reference_kind, regret_against
 from rotting.simulation.comparisons import geometric_mean, mean_ratio
+from rotting.simulation.ranking import Correction, ranking_table
 from rotting.simulation.regret_tables import regret_cells, regret_columns
 from rotting.simulation.result import Result, format_of, not_saved, read_settings
 
@@ -33,7 +34,8 @@ Value = float | str
 """The value of a parameter."""
 
 # The keys of the rows of all tables, and the columns of data frames.
-_COLUMNS = {"policy", "kind", "mean", "low", "high", "reason", "q10", "q90"}
+_COLUMNS = {"policy", "kind", "mean", "low", "high", "reason", "q10", "q90", "p", "verdict"}
+_COLUMNS |= {"rank_low", "rank_high", "difference", "difference_low", "difference_high"}
 _COLUMNS |= {"regret", "next", "behind", "run", "round", "reference"}
 
 
@@ -274,6 +276,35 @@ class Study:
         ]
         return self._with_problems(self._heading(), regret_columns(rows), rows)
 
+    def compare(self, against: Policy | str | int | None = None, correction: Correction = "holm") -> FormattedTable:
+        """Return which policies are better than others on each problem: paired tests, ties, and ranks with intervals.
+
+        This is `Result.compare` for every problem, with one correction for all tests of the table. The rows also have the names
+        of the parameters as keys, and `reference` (as in `table`).
+
+        Args:
+            against: a policy of this study, its label or its index, to compare all others with it instead of all pairs.
+            correction: "holm", or None for none.
+
+        Example:
+            >>> import rotting
+            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0], horizon=200)
+            >>> study = rotting.sweep([rotting.Uniform(), rotting.RAWUCB()], problems, runs=20)
+            >>> [(row["L"], row["policy"], row["verdict"]) for row in study.compare(against="uniform").rows]
+            [(0.1, 'uniform', '-'), (0.1, 'RAW-UCB 1.4', 'tied'), (1.0, 'uniform', '-'), (1.0, 'RAW-UCB 1.4', 'better')]
+        """
+        first = self.results[0]
+        base = None if against is None else first._index_of("against", against)  # noqa: SLF001 - all have the same policies
+        problems: list[tuple[Row, Floats]] = [
+            (
+                {**{name: values[k] for name, values in self.parameters.items()}, "reference": result.reference},
+                result.regret[:, :, -1],
+            )
+            for k, result in enumerate(self.results)
+        ]
+        table = ranking_table(problems, first.labels, base, correction, self._heading(), self._notes())
+        return self._with_problems(table.lines, table.columns, table.rows, table.notes)
+
     def best(self) -> FormattedTable:
         """Return the best policy on each problem, among policies that differ only in their parameters.
 
@@ -345,7 +376,9 @@ class Study:
             self._heading(": regret over that of the best, over all problems"), columns, rows, notes=self._notes()
         )
 
-    def _with_problems(self, heading: tuple[str], columns: tuple[Column, ...], rows: list[Row]) -> FormattedTable:
+    def _with_problems(
+        self, heading: tuple[str, ...], columns: tuple[Column, ...], rows: list[Row], notes: tuple[str, ...] | None = None
+    ) -> FormattedTable:
         """Return a table whose first columns are the parameters of the problems, and the reference if there are several."""
 
         def column(name: str, texts: dict[Value, str]) -> Column:
@@ -354,7 +387,8 @@ class Study:
         first = [column(name, short_texts(values)) for name, values in self.parameters.items()]
         if self._has_both_references:
             first.append(Column("reference", lambda row: reference_kind(row["reference"])))
-        return FormattedTable(heading, (*first, *columns), rows, left=len(first) + 1, notes=self._notes())
+        below = self._notes() if notes is None else notes
+        return FormattedTable(heading, (*first, *columns), rows, left=len(first) + 1, notes=below)
 
     def _kinds(self) -> dict[str, list[int]]:
         """Return the indices of the policies by their names, for names that several policies have."""

@@ -7,8 +7,10 @@ from enum import StrEnum
 from string import ascii_lowercase
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from rotting.common.display.tables import Column, FormattedTable
-from rotting.common.statistics import GROUPS, LEVEL, Interval, NoInterval, t_critical
+from rotting.common.statistics import GROUPS, LEVEL, Interval, NoInterval, holm, t_critical, t_tail
 
 
 class Verdict(StrEnum):
@@ -103,13 +105,14 @@ class Claim:
             return min(_factor(mean, low, self.low), _factor(mean, high, self.high))
         return _factor(mean, high, self.low) if high < self.low else _factor(mean, low, self.high)
 
-    def stands_at(self, level: float) -> bool:
-        """Return whether the verdict would be the same with an interval of this level.
+    @property
+    def p_value(self) -> float:
+        """1 minus the level of the widest interval with the same verdict; 1 where no verdict holds or fails.
 
         The ends are scaled as Student's quantiles are, which is an approximation for the other intervals.
         """
         degrees = max(1, min(self.samples, GROUPS) - 1)
-        return self.stretch * t_critical(degrees) >= t_critical(degrees, level)
+        return t_tail(self.stretch * t_critical(degrees), degrees)
 
     @property
     def reason(self) -> str:
@@ -173,26 +176,16 @@ def _factor(mean: float, end: float, bound: float) -> float:
 def standing(claims: Sequence[Claim]) -> frozenset[str]:
     """Return the ids of the claims whose verdicts stand with Holm's correction for testing all of these claims.
 
-    Of m claims with an interval, the most certain must be decided at level 1 - 0.05 / m, the next one at 1 - 0.05 / (m - 1),
-    and so on, until one is not. All verdicts that stand are then right with a probability of at least 95 %.
+    It is the correction of `Result.compare`. All verdicts that stand are right with a probability of at least 95 %.
 
     Example:
         >>> clear, close = (Claim(id, "s", "w", "q", Interval(3.0, low, 4.0), low=1.0) for id, low in (("a", 2.9), ("b", 1.1)))
         >>> sorted(standing([clear, close])), sorted(standing([close]))
         (['a', 'b'], ['b'])
-
-    Reference:
-        Holm (1979), A simple sequentially rejective multiple test procedure.
     """
     tested = [claim for claim in claims if claim.is_tested]
-    found: list[Claim] = []
-    while len(found) < len(tested):
-        level = 1 - (1 - LEVEL) / (len(tested) - len(found))
-        more = [claim for claim in tested if claim.stands_at(level)]
-        if len(more) == len(found):
-            break
-        found = more
-    return frozenset(claim.id for claim in found)
+    corrected = holm(np.array([claim.p_value for claim in tested]))
+    return frozenset(claim.id for claim, p in zip(tested, corrected, strict=True) if p <= 1 - LEVEL)
 
 
 def _decimals(mean: float, half: float) -> int:
