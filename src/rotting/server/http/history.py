@@ -16,12 +16,11 @@ import msgspec
 
 from rotting.errors import StoreDamagedError
 from rotting.live.arms import restore_arm
-from rotting.live.events import one_by_one
 from rotting.live.values import ArmExplanation, Decision
 from rotting.server.http import messages as m
 from rotting.server.store.database import Database
 from rotting.server.store.events import MICROSECOND, BanditRecord
-from rotting.server.store.settling import CountedEvent, Pending, counted_event
+from rotting.server.store.settling import CountedEvent, Pending, counted_events, state_at_the_base
 
 MAX_BUCKETS = 200
 _MAX_CELLS = 100_000  # arms in buckets, over all buckets
@@ -33,65 +32,36 @@ _CHUNK = 500  # events that are read at once
 _Z = 1.96  # for 95 %
 _STEPS = 40  # of the sparkline of each arm
 _NOTHING_KNOWN = ArmExplanation(math.nan, math.nan, 0, math.nan, 0)
-_NULL = msgspec.Raw(b"null")
 
 
-class Bucket:
-    """Counts of the decisions of some rounds."""
+class Tally:
+    """Counts of some decisions."""
 
-    __slots__ = ("cells", "lost", "mean", "plays", "rewards", "squares")
+    __slots__ = ("lost", "plays", "rewards", "squares", "total")
 
     def __init__(self) -> None:
         self.plays, self.lost = 0, 0
-        self.rewards, self.mean, self.squares = 0, 0.0, 0.0  # number, mean, sum of squared differences from the mean
-        self.cells: defaultdict[int, list[float]] = defaultdict(lambda: [0, 0, 0.0])
-        """For each arm: decisions, rewards, and the sum of the rewards."""
-
-    def add_reward(self, arm: int, reward: float) -> None:
-        """Count a reward."""
-        self.rewards += 1
-        before = reward - self.mean
-        self.mean += before / self.rewards
-        self.squares += before * (reward - self.mean)
-        cell = self.cells[arm]
-        cell[1] += 1
-        cell[2] += reward
-
-    def merge(self, other: "Bucket") -> None:
-        """Add the counts of another bucket."""
-        self.plays += other.plays
-        self.lost += other.lost
-        number, difference = self.rewards + other.rewards, other.mean - self.mean
-        if number:
-            self.squares += other.squares + difference * difference * self.rewards * other.rewards / number
-            self.mean += difference * other.rewards / number
-            self.rewards = number
-        for arm, theirs in other.cells.items():
-            mine = self.cells[arm]
-            for k, value in enumerate(theirs):
-                mine[k] += value
-
-
-class ArmTotals:
-    """Counts of one arm over all rounds."""
-
-    __slots__ = ("_center", "_squares", "lost", "name", "number", "plays", "rewards", "total")
-
-    def __init__(self, name: Hashable, number: int = -1) -> None:
-        self.name, self.number = name, number  # -1 if the arm was never chosen
-        self.plays = 0
-        self.rewards = 0
-        self.lost = 0
-        self.total = 0.0
-        self._center, self._squares = 0.0, 0.0  # the mean, and the sum of squared differences from it
+        self.rewards, self.total, self.squares = 0, 0.0, 0.0  # number, sum, sum of squared differences from the mean
 
     def add_reward(self, reward: float) -> None:
         """Count a reward."""
+        before = self.total / self.rewards if self.rewards else reward
         self.rewards += 1
         self.total += reward
-        before = reward - self._center
-        self._center += before / self.rewards
-        self._squares += before * (reward - self._center)
+        if reward != before:
+            self.squares += (reward - before) * (reward - self.total / self.rewards)
+
+    def merge(self, other: "Tally") -> None:
+        """Add the counts of others."""
+        if self.mean is not None and other.mean is not None:
+            self.squares += (other.mean - self.mean) ** 2 * self.rewards * other.rewards / (self.rewards + other.rewards)
+        for name in Tally.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    @property
+    def mean(self) -> float | None:
+        """The mean reward."""
+        return self.total / self.rewards if self.rewards else None
 
     def interval(self, binary: bool) -> tuple[float, float] | None:
         """Return a 95 % interval of the mean, that of Wilson for rewards of 0 or 1; None for fewer than two rewards."""
@@ -102,13 +72,29 @@ class ArmTotals:
             shrink, centre = 1.0 + _Z**2 / n, mean + _Z**2 / (2.0 * n)
             half = _Z * math.sqrt(mean * (1.0 - mean) / n + (_Z / (2.0 * n)) ** 2)
             return (centre - half) / shrink, (centre + half) / shrink
-        half = _Z * math.sqrt(self._squares / (n - 1) / n)
+        half = _Z * math.sqrt(self.squares / (n - 1) / n)
         return mean - half, mean + half
 
-    @property
-    def mean(self) -> float | None:
-        """The mean reward."""
-        return self.total / self.rewards if self.rewards else None
+
+class Bucket(Tally):
+    """Counts of the decisions of some rounds."""
+
+    __slots__ = ("cells",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells: defaultdict[int, Tally] = defaultdict(Tally)
+        """The counts of each arm."""
+
+
+class ArmTotals(Tally):
+    """Counts of one arm over all rounds; its number is -1 if it was never chosen."""
+
+    __slots__ = ("name", "number")
+
+    def __init__(self, name: Hashable, number: int = -1) -> None:
+        super().__init__()
+        self.name, self.number = name, number
 
 
 class RewardBuckets:
@@ -157,22 +143,23 @@ class RewardBuckets:
 
     def add(self, content: bytes, time: float = 0.0) -> None:
         """Count an event, as it is in the log, and its time."""
-        event = counted_event(content)
-        kind = event.event
-        if kind == "decided":
-            self.last = event
-            self._pending.decided(event.id, event.round, (self._add_decision(event.arm, event.round), event.round), time)
-            self._count_minute(time)
-        elif kind == "learned" and event.reward is not None:
-            self._learn(event.arm, event.reward)
-        elif kind == "learned_many":
-            for row in one_by_one(msgspec.json.decode(content)):
-                self._learn(row["arm"], row["reward"])
-        elif kind in {"added", "forgotten"}:  # an added arm is new, even if an arm of this name was removed before
-            number = self._numbers.pop(restore_arm(event.arm), None)
-            self._end(self._pending.forgotten(lambda place: place[0] == number))
-        else:
-            self._end(self._pending.take(event))
+        for event in counted_events(content):
+            place = None
+            if event.event == "decided":
+                self.last = event
+                place = self._add_decision(event.arm, event.round), event.round
+                self._count_minute(time)
+            elif event.event == "learned":  # without a decision
+                arm = self._add_decision(event.arm, self.rounds + 1)
+                self._add_reward(arm, self.rounds, float(event.reward or 0.0))
+            elif event.event in {"added", "forgotten"}:
+                self._numbers.pop(restore_arm(event.arm), None)
+            for (arm, round), reward in self._pending.take(event, place, time):
+                if reward is not None:
+                    self._add_reward(arm, round, reward)
+                else:
+                    for tally in self._tallies(arm, round):
+                        tally.lost += 1
 
     def _count_minute(self, time: float) -> None:
         minute = int(time // 60)
@@ -183,18 +170,6 @@ class RewardBuckets:
     def last_hour(self, now: float) -> int:
         """Return how many decisions the last 60 minutes have."""
         return sum(number for minute, number in self._minutes if minute > now // 60 - 60)
-
-    def _end(self, ended: Iterator[tuple[tuple[int, int], float | None]]) -> None:
-        """Count decisions that end, and what counts for them."""
-        for (arm, round), reward in ended:
-            if reward is None:
-                self._add_lost(arm, round)
-            else:
-                self._add_reward(arm, round, reward)
-
-    def _learn(self, arm: Hashable, reward: float) -> None:
-        """Count a reward that was learned without a decision."""
-        self._add_reward(self._add_decision(arm, self.rounds + 1), self.rounds, reward)
 
     def _add_decision(self, name: Hashable, round: int) -> int:
         arm = restore_arm(name)
@@ -207,32 +182,29 @@ class RewardBuckets:
             self._merge_neighbours()
         while len(self.buckets) * self.width < round:
             self.buckets.append(Bucket())
-        bucket = self._bucket(round)
-        before = len(bucket.cells)
-        bucket.cells[number][0] += 1
-        bucket.plays += 1
-        self._cells += len(bucket.cells) - before
-        self.arms[number].plays += 1
+        self._cells += number not in self.buckets[(round - 1) // self.width].cells
+        for tally in self._tallies(number, round):
+            tally.plays += 1
         return number
 
-    def _bucket(self, round: int) -> Bucket:
-        return self.buckets[(round - 1) // self.width]
+    def _tallies(self, arm: int, round: int) -> tuple[Tally, Tally, Tally]:
+        """Return where a decision is counted."""
+        bucket = self.buckets[(round - 1) // self.width]
+        return bucket, bucket.cells[arm], self.arms[arm]
 
     def _merge_neighbours(self) -> None:
         for first, second in zip(self.buckets[::2], self.buckets[1::2], strict=False):
             first.merge(second)
+            for arm, cell in second.cells.items():
+                first.cells[arm].merge(cell)
         self.buckets, self.width = self.buckets[::2], 2 * self.width
         self._cells = sum(len(each.cells) for each in self.buckets)
 
     def _add_reward(self, arm: int, round: int, reward: float) -> None:
-        self._bucket(round).add_reward(arm, reward)
-        self.arms[arm].add_reward(reward)
+        for tally in self._tallies(arm, round):
+            tally.add_reward(reward)
         self.lowest, self.highest = min(self.lowest, reward), max(self.highest, reward)
         self.binary = self.binary and reward in {0.0, 1.0}
-
-    def _add_lost(self, arm: int, round: int) -> None:
-        self._bucket(round).lost += 1
-        self.arms[arm].lost += 1
 
     # --- Results --------------------------------------------------------------------------------------------------------------
 
@@ -244,8 +216,8 @@ class RewardBuckets:
         """Return the arms that paid nothing in the latest buckets, although at least ten clicks were to be expected."""
         found: set[Hashable] = set()
         for name, number in self._numbers.items():
-            cells = [each.cells[number] for each in self.buckets[-_RECENT:] if number in each.cells]
-            rewards, paid, mean = sum(cell[1] for cell in cells), sum(cell[2] for cell in cells), self.arms[number].mean
+            cells = [each for each in self.cells_of(number)[-_RECENT:] if each is not None]
+            rewards, paid, mean = sum(each.rewards for each in cells), sum(each.total for each in cells), self.arms[number].mean
             if self.binary and mean is not None and paid == 0.0 and rewards * mean >= _RECENT:
                 found.add(name)
         return frozenset(found)
@@ -254,18 +226,19 @@ class RewardBuckets:
         """Return the numbers of the arms that were chosen most, the most frequent first."""
         return sorted(range(len(self.arms)), key=lambda arm: (-self.arms[arm].plays, arm))[:count]
 
+    def cells_of(self, arm: int) -> list[Tally | None]:
+        """Return the counts of an arm, for each bucket."""
+        return [each.cells.get(arm) for each in self.buckets]
+
     def plays_of(self, arm: int) -> list[int]:
         """Return how often an arm was chosen, for each bucket."""
-        return [int(each.cells[arm][0]) if arm in each.cells else 0 for each in self.buckets]
+        return [0 if cell is None else cell.plays for cell in self.cells_of(arm)]
 
-    def rewards_of(self, arm: int) -> list[int]:
-        """Return how many rewards of an arm have settled, for each bucket."""
-        return [int(each.cells[arm][1]) if arm in each.cells else 0 for each in self.buckets]
-
-    def means_of(self, arm: int) -> list[float | None]:
-        """Return the mean reward of an arm, for each bucket in which it has one."""
-        cells = [each.cells.get(arm) for each in self.buckets]
-        return [cell[2] / cell[1] if cell is not None and cell[1] else None for cell in cells]
+    def sums(self) -> m.Totals:
+        """Return the counts over all rounds and arms."""
+        rewards, total = sum(each.rewards for each in self.arms), sum(each.total for each in self.arms)
+        plays, lost = sum(each.plays for each in self.arms), sum(each.lost for each in self.arms)
+        return m.Totals(plays, rewards, total / rewards if rewards else None, len(self._pending), lost)
 
     @property
     def windowed(self) -> bool:
@@ -276,15 +249,15 @@ class RewardBuckets:
         """Return the mean reward of the latest buckets that have settled."""
         newest = [each for each in self.buckets if each.rewards][-_RECENT:]
         rewards = sum(each.rewards for each in newest)
-        return sum(each.mean * each.rewards for each in newest) / rewards if rewards else None
+        return sum(each.total for each in newest) / rewards if rewards else None
 
     def recent(self) -> tuple[int, dict[Hashable, int]]:
         """Return how many decisions the latest buckets hold, and how often each arm was chosen in them."""
         newest, counts = self.buckets[-_RECENT:], dict[Hashable, int]()
         for name, number in self._numbers.items():
-            found = sum(each.cells[number][0] for each in newest if number in each.cells)
+            found = sum(each.cells[number].plays for each in newest if number in each.cells)
             if found:
-                counts[name] = int(found)
+                counts[name] = found
         return sum(each.plays for each in newest), counts
 
 
@@ -305,7 +278,7 @@ class Histories:
         with self._lock:
             found = self._cached.get(record.id)
         if found is None:
-            found = RewardBuckets(Pending.at_the_base(self._database, record), record.base)
+            found = RewardBuckets(Pending.of(state_at_the_base(self._database, record)), record.base)
         with self._lock:
             found = self._cached.setdefault(record.id, found)
             self._cached.move_to_end(record.id)
@@ -372,23 +345,22 @@ def history_response(
     """
     buckets, shown = counted.buckets, counted.most_chosen(top)
     plays = [each.plays for each in buckets]
-    arms = [
-        m.ArmHistory(counted.arms[arm].name, counted.plays_of(arm), counted.rewards_of(arm), counted.means_of(arm))
-        for arm in shown
-    ]
-    rewards, lost = sum(each.rewards for each in buckets), sum(each.lost for each in buckets)
-    paid = sum(each.mean * each.rewards for each in buckets)
+    arms = []
+    for arm in shown:
+        cells = [Tally() if each is None else each for each in counted.cells_of(arm)]
+        of_cells = [each.plays for each in cells], [each.rewards for each in cells], [each.mean for each in cells]
+        arms.append(m.ArmHistory(counted.arms[arm].name, *of_cells))
     low, high = _reward_range(counted, declared_range)
     return m.HistoryResponse(
         rounds=counted.rounds,
         width=counted.width,
         behind=behind,
-        totals=m.Totals(sum(plays), rewards, paid / rewards if rewards else None, counted.pending, lost),
+        totals=counted.sums(),
         last=_last(counted, last),
         plays=plays,
         rewards=[each.rewards for each in buckets],
         lost=[each.lost for each in buckets],
-        mean=[each.mean if each.rewards else None for each in buckets],
+        mean=[each.mean for each in buckets],
         squares=[each.squares for each in buckets],
         lowest_reward=low,
         highest_reward=high,

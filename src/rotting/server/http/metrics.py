@@ -140,15 +140,15 @@ class Metrics(Collector):
             if counted is None:
                 continue
             worn = frozenset[Hashable]() if verdicts is None else verdicts.worn
-            rewards, total = sum(each.rewards for each in counted.arms), sum(each.total for each in counted.arms)
+            sums = counted.sums()
             values = {
-                "decisions": sum(each.plays for each in counted.arms),
-                "settled": rewards,
-                "lost": sum(each.lost for each in counted.arms),
-                "pending": counted.pending,
+                "decisions": sums.decisions,
+                "settled": sums.rewards,
+                "lost": sums.lost,
+                "pending": sums.pending,
                 "oldest_pending_seconds": 0.0 if counted.oldest is None else max(0.0, now - counted.oldest),
                 "pending_limit": service.turns.most_pending(record.name),
-                "mean": total / rewards if rewards else None,
+                "mean": sums.mean,
                 "worn_arms": len(worn),
                 "events": counted.last_read - record.base,
                 "keep_seconds": record.keep,

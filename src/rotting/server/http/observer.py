@@ -8,16 +8,15 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rotting.errors import RottingError
-from rotting.live.arms import restore_arm
 from rotting.logs.diagnosis import diagnose
 from rotting.logs.log import Log
 from rotting.server.http.history import Histories
 from rotting.server.store.database import Database, all_records
-from rotting.server.store.events import MICROSECOND, BanditRecord
-from rotting.server.store.settling import Pending, counted_event
+from rotting.server.store.events import BanditRecord
+from rotting.server.store.rows import decision_rows
 
 PAUSE = 10.0
 """Seconds between two looks at all bandits."""
@@ -115,30 +114,18 @@ def newest_log(
     The arms of the log are positions in the list.
     """
     last = database.last(record)
-    number = record.base if last is None else max(record.base, last.number - 3 * rows)  # two or three events for a decision
-    pending = Pending[list[Any]](windowed)
-    numbers: dict[Hashable, int] = {}  # of the arms that were not forgotten
-    arms: list[Hashable] = []
-    made: list[list[Any]] = []  # arm, reward, time, unit
-    while events := database.events(record, number + 1):
-        number = events[-1].number
-        for stored in events:
-            event = counted_event(stored.payload)
-            if event.event == "decided":
-                arm = restore_arm(event.arm)
-                place = numbers.setdefault(arm, len(arms))
-                if place == len(arms):
-                    arms.append(arm)
-                row = [str(place), None, stored.time * MICROSECOND, event.unit or ""]
-                pending.decided(event.id, event.round, row)
-                made.append(row)
-            elif event.event in {"added", "forgotten"}:
-                numbers.pop(restore_arm(event.arm), None)
-            for each, reward in pending.take(event):
-                each[1] = reward
-    settled = [row for row in made if row[1] is not None][-rows:]
+    after = 0 if last is None else last.number - 3 * rows  # two or three events for a decision
+    made = decision_rows(database, record, after, windowed)
+    settled = [row for row in made if row.id and row.reward is not None and not row.forgotten][-rows:]
     if not settled:
         return None
-    columns = dict(zip(("arm", "reward", "time", "unit"), zip(*settled, strict=True), strict=True))
-    has_units = any(columns["unit"])
-    return Log({name: list(values) for name, values in columns.items()}, time="time", unit="unit" if has_units else None), arms
+    arms = list(dict.fromkeys(row.arm for row in settled))
+    places = {arm: str(place) for place, arm in enumerate(arms)}
+    columns = {
+        "arm": [places[row.arm] for row in settled],
+        "reward": [row.reward for row in settled],
+        "time": [row.time for row in settled],
+        "unit": [row.unit or "" for row in settled],
+    }
+    has_units = any(row.unit for row in settled)
+    return Log(columns, time="time", unit="unit" if has_units else None), arms

@@ -6,16 +6,18 @@ nothing counts for it, or as *cancelled* if it was never shown.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from rotting.live.arms import arm_to_json
+from rotting.live.bandit_state import BanditState
+from rotting.live.events import one_by_one
 from rotting.live.values import Key
 from rotting.server.store.database import Database
-from rotting.server.store.events import BanditRecord, decode
+from rotting.server.store.events import BanditRecord, decode, initial_state
 
 T = TypeVar("T")
 
@@ -28,8 +30,8 @@ class CountedEvent(msgspec.Struct, gc=False):
     round: int = 0
     arm: Any = None
     reward: float | None = None
-    propensity: float | None = None
-    arms: msgspec.Raw = msgspec.Raw(b"null")  # not decoded: it only matters whether these two are null
+    propensity: float | None = 1.0
+    arms: msgspec.Raw = msgspec.Raw(b"null")  # not decoded: mostly it only matters whether these two are null
     without: msgspec.Raw = msgspec.Raw(b"null")
     missing: float | None = None
     unit: str | None = None
@@ -42,32 +44,50 @@ class CountedEvent(msgspec.Struct, gc=False):
         return bytes(self.arms) != b"null" or bytes(self.without) != b"null"
 
 
-counted_event = msgspec.json.Decoder(CountedEvent).decode
-"""Decodes the payload of an event."""
+_decode = msgspec.json.Decoder(CountedEvent).decode
+
+
+def counted_events(payload: bytes) -> list[CountedEvent]:
+    """Return the event in a payload, or a `learned` event for each row of a `learned_many`."""
+    event = _decode(payload)
+    if event.event == "learned_many":
+        rows = one_by_one({"propensities": None, **decode(payload)})
+        return [CountedEvent("learned", arm=row["arm"], reward=row["reward"], propensity=row["propensity"]) for row in rows]
+    if event.event == "learned":
+        event.propensity = None
+    return [event]
+
+
+def state_at_the_base(database: Database, record: BanditRecord) -> BanditState:
+    """Return the state of a bandit before the first event that its log still has."""
+    if not record.base:
+        return initial_state(record, "never")
+    from rotting.server.store.turns import base_of  # noqa: PLC0415 - which would be loaded to read a log
+
+    return base_of(database, record, "never").bandit.state
 
 
 @dataclass(slots=True)
 class _Entry(Generic[T]):
     item: T | None
+    arm: object  # as in the log
     round: int
-    time: float = 0.0
+    time: float
     reward: float | None = None
 
 
 class Pending(Generic[T]):
     """The pending decisions of a log up to an event, each with an item of the caller.
 
-    The methods take events one by one, and yield the items of the decisions that end with them, and what counts for these.
-
     Args:
         windowed: whether the bandit has a reward window.
 
     Example:
         >>> pending = Pending[str](windowed=True)
-        >>> pending.decided("4f", 1, "first")
-        >>> pending.decided("5a", 2, "second")
-        >>> list(pending.rewarded("5a", 1.0)), list(pending.settled(1, 0.0))
-        ([], [('first', 0.0), ('second', 1.0)])
+        >>> for kind, key in ("decided", "4f"), ("decided", "5a"), ("rewarded", "5a"):
+        ...     _ = pending.take(CountedEvent(kind, key, round=len(pending) + 1, reward=1.0), key)
+        >>> pending.take(CountedEvent("settled", round=1, missing=0.0))
+        [('4f', 0.0), ('5a', 1.0)]
     """
 
     def __init__(self, windowed: bool) -> None:
@@ -75,16 +95,12 @@ class Pending(Generic[T]):
         self._entries: OrderedDict[Key, _Entry[T]] = OrderedDict()
 
     @classmethod
-    def at_the_base(cls, database: Database, record: BanditRecord) -> "Pending[T]":
-        """Return what was pending before the first event that a log still has: decisions that have no item."""
-        if not record.base:
-            return cls("reward_window" in decode(record.description))
-        from rotting.server.store.turns import base_of  # noqa: PLC0415 - which would be loaded to read a log
-
-        state = base_of(database, record, "never").bandit.state
+    def of(cls, state: BanditState) -> "Pending[T]":
+        """Return what is pending in a state: decisions that have no item."""
         pending = cls(state.window is not None)
         for entry in state.ledger.entries.values():
-            pending._entries[entry.key] = _Entry(None, entry.round, entry.time, entry.reward)
+            arm = arm_to_json(state.arms.names[entry.slot])
+            pending._entries[entry.key] = _Entry(None, arm, entry.round, entry.time, entry.reward)
         return pending
 
     def __len__(self) -> int:
@@ -95,64 +111,40 @@ class Pending(Generic[T]):
         """The time of the oldest pending decision; None without one."""
         return next((entry.time for entry in self._entries.values()), None)
 
-    def decided(self, key: Key, round: int, item: T, time: float = 0.0) -> None:
-        """Add a decision."""
-        self._entries[key] = _Entry(item, round, time)
+    def take(self, event: CountedEvent, item: T | None = None, time: float = 0.0) -> list[tuple[T, float | None]]:
+        """Take an event; return the items of the decisions that end with it, and what counts for each.
 
-    def take(self, event: CountedEvent) -> Iterator[tuple[T, float | None]]:
-        """Take any event but `decided`, and those of arms that are forgotten."""
-        kind = event.event
-        if kind == "rewarded" and event.reward is not None:
-            return self.rewarded(event.id, event.reward)
-        if kind in {"expired", "cancelled"}:
-            return self.ended(event.id, event.reward)
-        if kind == "settled":
-            return self.settled(event.round, event.missing)
-        if kind == "changed" and event.reward_window is not UNSET:
-            return self.changed(event.reward_window is not None)
-        return iter(())
-
-    def rewarded(self, key: Key, reward: float) -> Iterator[tuple[T, float | None]]:
-        """Take a reward."""
-        entry = self._entries.get(key)
-        if entry is not None:
-            entry.reward = reward
+        Args:
+            event: the event.
+            item: the item of a decision that is made.
+            time: when it is made.
+        """
+        kind, entries, ended = event.event, self._entries, list[tuple[T, float | None]]()
+        if kind == "decided":
+            entries[event.id] = _Entry(item, event.arm, event.round, time)
+            return ended
+        if kind == "rewarded" and event.id in entries:
+            entries[event.id].reward = event.reward
             if not self.windowed:
-                yield from self.ended(key, reward)
-        yield from self._ready()
+                self._end(event.id, event.reward, ended)
+        elif kind in {"expired", "cancelled"}:
+            self._end(event.id, event.reward, ended)
+        elif kind == "settled":
+            while entries and (oldest := next(iter(entries.items())))[1].round <= event.round:
+                self._end(oldest[0], event.missing if oldest[1].reward is None else oldest[1].reward, ended)
+        elif kind == "changed" and event.reward_window is not UNSET:
+            self.windowed = event.reward_window is not None
+            for key in [] if self.windowed else [key for key, entry in entries.items() if entry.reward is not None]:
+                self._end(key, entries[key].reward, ended)
+        elif kind in {"added", "forgotten"}:  # an added arm is new, even if an arm of this name was removed before
+            for key in [key for key, entry in entries.items() if entry.arm == event.arm]:
+                self._end(key, None, ended)
+        # With a window, the oldest decisions settle as long as they have a reward.
+        while self.windowed and entries and (oldest := next(iter(entries.items())))[1].reward is not None:
+            self._end(oldest[0], oldest[1].reward, ended)
+        return ended
 
-    def ended(self, key: Key, reward: float | None) -> Iterator[tuple[T, float | None]]:
-        """End a decision that was expired or cancelled."""
+    def _end(self, key: Key, reward: float | None, ended: list[tuple[T, float | None]]) -> None:
         entry = self._entries.pop(key, None)
         if entry is not None and entry.item is not None:
-            yield entry.item, reward
-        yield from self._ready()
-
-    def settled(self, last: int, missing: float | None) -> Iterator[tuple[T, float | None]]:
-        """End all decisions up to a round, whose window has closed."""
-        while self._entries and (oldest := next(iter(self._entries.values()))).round <= last:
-            self._entries.popitem(last=False)
-            if oldest.item is not None:
-                yield oldest.item, missing if oldest.reward is None else oldest.reward
-        yield from self._ready()
-
-    def changed(self, windowed: bool) -> Iterator[tuple[T, float | None]]:
-        """Set whether there is a reward window."""
-        self.windowed = windowed
-        for key in [] if windowed else [key for key, entry in self._entries.items() if entry.reward is not None]:
-            yield from self.ended(key, self._entries[key].reward)
-
-    def forgotten(self, belongs: Callable[[T], bool]) -> Iterator[tuple[T, float | None]]:
-        """End the decisions of an arm that was forgotten."""
-        for key in [key for key, entry in self._entries.items() if entry.item is not None and belongs(entry.item)]:
-            item = self._entries.pop(key).item
-            if item is not None:
-                yield item, None
-        yield from self._ready()
-
-    def _ready(self) -> Iterator[tuple[T, float | None]]:
-        """With a window, settle the oldest decisions as long as they have a reward."""
-        while self.windowed and self._entries and (oldest := next(iter(self._entries.values()))).reward is not None:
-            self._entries.popitem(last=False)
-            if oldest.item is not None:
-                yield oldest.item, oldest.reward
+            ended.append((entry.item, reward))
