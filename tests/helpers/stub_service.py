@@ -34,7 +34,7 @@ def decisions(received: Received) -> Response:
     """Respond like the service, with decisions whose arm and id name the bandit that was asked."""
     if received.verb != "decisions":
         return 200, {"results": [{"id": "?", "outcome": "applied"}]}
-    reason = {"index": None, "mean": None, "window": 0, "width": None, "pulls": 0, "pending": 0}
+    reason = {"index": None, "mean": None, "window": 0, "width": None, "pulls": 0, "pending": 0, "rule": ""}
     key = f"{received.bandit} {received.body['idempotency_key']}"
     made = {"id": key, "arm": received.bandit, "round": 1, "propensity": 1.0, "reason": reason}
     return 200, {"decisions": [made] * received.body.get("count", 1)}

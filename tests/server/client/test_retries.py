@@ -41,7 +41,7 @@ SEVEN = ClientResponse(200, b"7", {})
 GARBLED = ClientResponse(200, b"<html>", {})
 CALL: Call[Any] = Call(ClientRequest("GET", "/x", None), lambda data: data)
 DECISION = {"id": "d1", "arm": "jazz", "round": 1, "propensity": 1.0}
-REASON = {"index": None, "mean": None, "window": 0, "width": None, "pulls": 0, "pending": 0}
+REASON = {"index": None, "mean": None, "window": 0, "width": None, "pulls": 0, "pending": 0, "rule": ""}
 DECIDED = ClientResponse(200, json.dumps({"decisions": [{**DECISION, "reason": REASON}]}).encode(), {})
 
 
@@ -342,7 +342,7 @@ def test_a_response_that_is_not_as_documented_is_a_service_error(status: int, co
 NO_REASONS: list[object] = [None, "text", [1, 2, 3, 4, 5, 6], {}]
 WRONG_DECISIONS: list[object] = [
     *({**DECISION, "reason": REASON, **wrong} for wrong in ({"id": 1}, {"round": "1"}, {"round": None}, {"propensity": "1"})),
-    *({**DECISION, "reason": {**REASON, name: "1"}} for name in REASON),
+    *({**DECISION, "reason": {**REASON, name: ["1"]}} for name in REASON),
     *({**DECISION, "reason": {**REASON, name: None}} for name in ("window", "pulls", "pending")),
     *({**DECISION, "reason": reason} for reason in NO_REASONS),
     DECISION,

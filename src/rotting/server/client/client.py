@@ -1,9 +1,9 @@
 """The bandits of a service, with the methods of `Bandit`, over HTTP: `Client` blocks, `AsyncClient` is awaited."""
 
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from rotting.common.rules import nonnegative_int, positive
-from rotting.server.client.methods import Awaited, BanditMethods, Blocking, ServiceMethods
+from rotting.server.client.methods import Awaited, AwaitedDecide, BanditMethods, Blocking, Decide, ServiceMethods
 from rotting.server.client.retries import Call, RetryLimits, run_blocking, send_with_retries
 from rotting.server.client.transport import AsyncTransport, BlockingTransport
 
@@ -18,9 +18,15 @@ def _limits(timeout: object, retries: object, deadline: object) -> RetryLimits:
 class RemoteBandit(BanditMethods, Blocking):
     """A bandit of a service; `Client.bandit` returns one."""
 
+    if TYPE_CHECKING:
+        decide: Decide  # type: ignore[assignment]  # its type depends on `count`
+
 
 class AsyncRemoteBandit(BanditMethods, Awaited):
     """A bandit of a service, whose methods are awaited; `AsyncClient.bandit` returns one."""
+
+    if TYPE_CHECKING:
+        decide: AwaitedDecide  # type: ignore[assignment]
 
 
 class Client(ServiceMethods, Blocking):

@@ -6,12 +6,11 @@ A method is written once. It returns a `Call`, which a `Client` makes at once an
 import json
 import math
 import re
-from collections.abc import Callable, Coroutine, Hashable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
 from functools import cached_property, partial, update_wrapper
-from operator import itemgetter
 from random import SystemRandom
-from types import MethodType, NoneType
+from types import MethodType
 from typing import (
     Any,
     Concatenate,
@@ -27,6 +26,8 @@ from typing import (
     overload,
 )
 from urllib.parse import quote, urlencode
+
+from msgspec import Struct, convert
 
 from rotting.common.json_data import find_nonfinite
 from rotting.common.rules import positive_int
@@ -45,7 +46,8 @@ from rotting.live.values import (
     seconds_in,
 )
 from rotting.policy import Policy
-from rotting.server.client.retries import Call, ClientRequest, field
+from rotting.server.client.retries import Call, ClientRequest
+from rotting.server.http import messages as m
 from rotting.server.keys import new_key
 
 _SETTINGS = ("reward_window", "missing", "holdout", "max_pending", "caps", "floors", "paused")
@@ -135,20 +137,6 @@ class AwaitedDecide(Protocol):
     async def __call__(self, arms: Names = None, *, count: int, **options: Unpack[DecideOptions]) -> tuple[Decision, ...]: ...
 
 
-class decide_method(method[Any, ..., Any]):  # noqa: N801 - like `method`, with types that depend on `count`
-    """Decorator of `decide`."""
-
-    @overload
-    def __get__(self, owner: None, kind: type) -> Callable[..., Call[Any]]: ...
-    @overload
-    def __get__(self, owner: Blocking, kind: type) -> Decide: ...
-    @overload
-    def __get__(self, owner: Awaited, kind: type) -> AwaitedDecide: ...
-
-    def __get__(self, owner: object, kind: type) -> object:
-        return super().__get__(owner, kind)  # type: ignore[call-overload]
-
-
 # --- Requests ---------------------------------------------------------------------------------------------------------------
 
 
@@ -202,7 +190,24 @@ def _to_list(name: str, values: Iterable[T] | None) -> list[T] | None:
 
 
 # --- Responses --------------------------------------------------------------------------------------------------------------
-# These functions raise a built-in exception if a response is not as documented; the caller gets a `ServiceError` then.
+# A built-in exception of these functions means that a response is not as documented; the caller gets a `ServiceError` then.
+
+
+class _Named(Struct):
+    name: str
+
+
+class _Names(Struct):
+    bandits: list[_Named]
+    next: str | None
+
+
+class _Result(Struct):
+    outcome: str  # a newer service may know more than `Outcome`
+
+
+class _Results(Struct):
+    results: list[_Result]
 
 
 def _parse_nothing(data: object) -> None:
@@ -210,55 +215,33 @@ def _parse_nothing(data: object) -> None:
 
 
 def _parse_object(data: object) -> dict[str, Any]:
-    if not isinstance(data, dict):
-        raise TypeError
-    return data
+    return convert(data, dict[str, Any])
 
 
-def _number_or_nan(value: object) -> float:
-    if value is None:
-        return math.nan
-    if not isinstance(value, (int, float)):
-        raise TypeError(value)
-    return value
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
-_reason_fields = itemgetter("index", "mean", "window", "width", "pulls", "pending")
-_decision_fields = itemgetter("id", "arm", "round", "propensity", "reason")
+def _explanation(each: m.ArmNumbers) -> ArmExplanation:
+    index, mean, width = _number(each.index), _number(each.mean), _number(each.width)
+    return ArmExplanation(index, mean, each.window, width, each.pulls, each.pending, each.rule)
 
 
-def _parse_reason(data: Any) -> ArmExplanation:
-    index, mean, window, width, pulls, pending = _reason_fields(data)
-    rule = data.get("rule", "")  # a service of an earlier version says nothing of it
-    if not (isinstance(window, int) and isinstance(pulls, int) and isinstance(pending, int) and isinstance(rule, str)):
-        raise TypeError(data)
-    return ArmExplanation(_number_or_nan(index), _number_or_nan(mean), window, _number_or_nan(width), pulls, pending, rule)
-
-
-def _parse_decision(data: Any) -> Decision:
-    key, arm, number, propensity, reason = _decision_fields(data)
-    if not (isinstance(key, (str, NoneType)) and isinstance(number, int)):
-        raise TypeError(data)
-    return Decision(key or "", arm, number, _number_or_nan(propensity), _parse_reason(reason))
-
-
-def _parse_decisions(count: int, data: object) -> tuple[Decision, ...]:
-    decisions = tuple(map(_parse_decision, field(data, "decisions", list)))
-    if len(decisions) != count:
+def _parse_decisions(count: int | None, data: object) -> Made:
+    made = convert(data, m.DecisionsResponse).decisions
+    if len(made) != (count or 1):
         raise ValueError("decisions")
-    return decisions
-
-
-def _as_asked(count: int | None, decisions: tuple[Decision, ...]) -> Made:
+    decisions = tuple(
+        Decision(each.id or "", each.arm, each.round, _number(each.propensity), _explanation(each.reason)) for each in made
+    )
     return decisions[0] if count is None else decisions
 
 
 def _parse_outcomes(count: int, data: object) -> list[Outcome]:
-    # The word is not checked: a newer service may know more outcomes.
-    outcomes = [cast("Outcome", field(each, "outcome", str)) for each in field(data, "results", list)]
-    if len(outcomes) != count:
+    results = convert(data, _Results).results
+    if len(results) != count:
         raise ValueError("results")
-    return outcomes
+    return [cast("Outcome", each.outcome) for each in results]
 
 
 def _parse_outcome(data: object) -> Outcome:
@@ -283,21 +266,23 @@ class BanditPage(NamedTuple):
 
 
 def _parse_bandits(data: object) -> BanditPage:
-    after = field(data, "next", object)
-    if not isinstance(after, (str, NoneType)):
-        raise TypeError(after)
-    return BanditPage([field(each, "name", str) for each in field(data, "bandits", list)], after)
+    found = convert(data, _Names)
+    return BanditPage([each.name for each in found.bandits], found.next)
 
 
 def _parse_explanation(data: object) -> Explanation:
-    arms: dict[Hashable, ArmExplanation] = {each["arm"]: _parse_reason(each) for each in field(data, "arms", list)}
-    return Explanation(arms)
+    return Explanation({each.arm: _explanation(each) for each in convert(data, m.ExplainResponse).arms})
 
 
 def _parse_uplift(data: object) -> Uplift:
-    difference, low, high, policy, uniform = (_number_or_nan(field(data, name, object)) for name in Uplift._fields[:-1])
-    first, second = field(data, "rewards", list)
-    return Uplift(difference, low, high, policy, uniform, (int(first), int(second)))
+    found = convert(data, m.UpliftResponse)
+    difference, policy, uniform = map(_number, (found.difference, found.policy, found.uniform))
+    return Uplift(difference, found.low, found.high, policy, uniform, found.rewards)
+
+
+def _parse_events(data: object) -> list[LoggedEvent]:
+    events = convert(data, m.LogResponse).events
+    return [LoggedEvent(each.number, each.time * 1e-6, each.caller, each.payload) for each in events]
 
 
 # --- Fallbacks --------------------------------------------------------------------------------------------------------------
@@ -321,7 +306,8 @@ def _choose(arms: list[str], count: int | None) -> Made:
     """Choose different arms at random; their rounds are 0."""
     why = ArmExplanation(math.nan, math.nan, 0, math.nan, 0, 0)
     chosen = _chance.sample(arms, count or 1)
-    return _as_asked(count, tuple(Decision("", arm, 0, 1.0 / (len(arms) - k), why) for k, arm in enumerate(chosen)))
+    made = tuple(Decision("", arm, 0, 1.0 / (len(arms) - k), why) for k, arm in enumerate(chosen))
+    return made[0] if count is None else made
 
 
 # --- Methods ----------------------------------------------------------------------------------------------------------------
@@ -412,7 +398,7 @@ class BanditMethods:
         call = _call("POST", f"{self._root}/{collection}", parse, body)
         return call if parameter is None else replace(call, parameter=parameter)
 
-    @decide_method
+    @method
     def decide(
         self,
         arms: Names = None,
@@ -448,11 +434,8 @@ class BanditMethods:
             body["dry_run"] = dry_run
         body["idempotency_key"] = own_key if key is None else key  # last: errors show the beginning
 
-        def parse(data: object) -> Made:
-            return _as_asked(count, _parse_decisions(wanted, data))
-
         return replace(
-            self._post("decisions", parse, body),
+            self._post("decisions", partial(_parse_decisions, count), body),
             cleanup=partial(self._cancel_key, own_key) if key is None and not dry_run else None,
             fallback=None if fallback is None else partial(_choose, _fallback_arms(fallback, wanted), count),
         )
@@ -536,11 +519,11 @@ class BanditMethods:
 
     def _expire_older(self, body: dict[str, object], limit: int | None, expired_before: int) -> Call[Outcome | int]:
         def parse(data: object) -> int | Call[Outcome | int]:
-            expired = field(data, "expired", int)
-            total = expired_before + expired
-            if not _parse_object(data).get("more", False) or (limit is not None and total >= limit):
+            found = convert(data, m.ExpirationResponse)
+            total = expired_before + found.expired
+            if not found.more or (limit is not None and total >= limit):
                 return total
-            if expired < 1:
+            if found.expired < 1:
                 raise ValueError("more, but none expired")  # would repeat forever
             return self._expire_older(body, limit, total)
 
@@ -561,7 +544,7 @@ class BanditMethods:
 
     def _learn(self, rows: list[dict[str, Any]], unknown: str, learned_before: int) -> Call[int]:
         def parse(data: object) -> int | Call[int]:
-            learned = learned_before + field(data, "learned", int)
+            learned = learned_before + convert(data, m.LearnResponse).learned
             return self._learn(rows[_MAX_LEARNED:], unknown, learned) if len(rows) > _MAX_LEARNED else learned
 
         if not rows:
@@ -641,15 +624,7 @@ class BanditMethods:
 
         To read them all, pass the number of the last event as `after` until the list is empty.
         """
-
-        def event(data: object) -> LoggedEvent:
-            seconds = field(data, "time", int) * 1e-6
-            return LoggedEvent(field(data, "number", int), seconds, field(data, "caller", str), field(data, "payload", dict))
-
-        def parse(data: object) -> list[LoggedEvent]:
-            return [event(each) for each in field(data, "events", list)]
-
-        return _call("GET", f"{self._root}/log", parse, after=after, limit=limit)
+        return _call("GET", f"{self._root}/log", _parse_events, after=after, limit=limit)
 
     @method
     def show(self) -> Call[dict[str, Any]]:

@@ -11,7 +11,9 @@ import re
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, NoReturn, Protocol, TypeVar, cast
+
+import msgspec
 
 from rotting.common.short_numbers import plural
 from rotting.errors import (
@@ -112,14 +114,15 @@ class Transport(Protocol):
 # --- Reading responses ------------------------------------------------------------------------------------------------------
 
 
-def field(data: object, name: str, kind: type[T]) -> T:
-    """Return a field of a JSON object; raises TypeError or KeyError, which `_result` reports, if it is not as documented."""
-    if not isinstance(data, dict):
-        raise TypeError(name)
-    value = data[name]
-    if not isinstance(value, kind):
-        raise TypeError(name)
-    return value
+class _Problem(msgspec.Struct):
+    """What is read of a problem document."""
+
+    detail: str
+    type: str = ""
+    field: str | None = None
+    rule: str | None = None
+    value: str | None = None
+    hint: str | None = None
 
 
 def _unreadable(response: ClientResponse) -> ServiceError:
@@ -137,23 +140,16 @@ def _problem(response: ClientResponse) -> RottingError:
             f"url must be the address of the service itself, got a redirect (status {response.status}) to {target}"
         )
     try:
-        document = json.loads(response.content)
-        detail = field(document, "detail", str)
-        by_type = _ERRORS_BY_TYPE.get(str(document.get("type")))
-    except (ValueError, LookupError, TypeError, RecursionError):
+        document = msgspec.json.decode(response.content, type=_Problem)
+    except (ValueError, RecursionError):
         return _unreadable(response)
-    kind = by_type or _ERRORS_BY_STATUS.get(response.status)
-    if kind is None and 400 <= response.status < 500:
-        return _invalid_value(document, response.status)
-    return (kind or ServiceError)(detail)
-
-
-def _invalid_value(document: dict[str, object], status: int) -> InvalidValueError:
-    name, rule, value = (document.get(key) for key in ("field", "rule", "value"))
-    if not (isinstance(name, str) and isinstance(rule, str) and isinstance(value, str)):  # from a proxy
-        got = f"status {status}: {document['detail']}"
-        return InvalidValueError("request", "be accepted by the service", status, got=got)
-    return InvalidValueError(name, rule, value, got=value, hint=str(document.get("hint") or ""))
+    kind = _ERRORS_BY_TYPE.get(document.type) or _ERRORS_BY_STATUS.get(response.status)
+    if kind is not None or not 400 <= response.status < 500:
+        return (kind or ServiceError)(document.detail)
+    if document.field is None or document.rule is None or document.value is None:  # from a proxy
+        got = f"status {response.status}: {document.detail}"
+        return InvalidValueError("request", "be accepted by the service", response.status, got=got)
+    return InvalidValueError(document.field, document.rule, document.value, got=document.value, hint=document.hint or "")
 
 
 def _result(call: Call[T], response: ClientResponse, is_retry: bool) -> T | Call[T]:
@@ -192,29 +188,22 @@ def _pause(attempt: int, last: ClientResponse | NoResponse, chance: Callable[[],
     return max(backoff, float(retry_after)) if re.fullmatch("[0-9]{1,9}", retry_after) else backoff
 
 
-def _out_of_time(limits: RetryLimits, attempt: int, last: ClientResponse | NoResponse | None) -> ServiceUnreachableError:
+def _checked_time(left: float, limits: RetryLimits, attempt: int, last: ClientResponse | NoResponse | None) -> float:
+    """Return how many seconds are left, or raise the error that none are."""
+    if left > 0.0:
+        return left
     if isinstance(last, ClientResponse):
         shown = f"last response: status {last.status}: {_problem(last)}"
     else:
         shown = "no response" if last is None else f"no response: {last.reason}"
-    attempts = plural(attempt, "attempt")
-    return ServiceUnreachableError(
-        f"the request did not succeed within the deadline of {limits.deadline:g} s ({attempts}); {shown}"
-    )
+    tried = f"within the deadline of {limits.deadline:g} s ({plural(attempt, 'attempt')})"
+    raise ServiceUnreachableError(f"the request did not succeed {tried}; {shown}")
 
 
-def _out_of_attempts(attempt: int, last: ClientResponse | NoResponse) -> RottingError:
+def _give_up(attempt: int, last: ClientResponse | NoResponse) -> NoReturn:
     if isinstance(last, ClientResponse):
-        return _problem(last)
-    return ServiceUnreachableError(f"the service did not respond in {plural(attempt, 'attempt')}: {last.reason}")
-
-
-@dataclass(slots=True)
-class _Progress:
-    """What is known of a call that is under way."""
-
-    is_outage: bool = True  # whether the service did not respond, or with a server error, when it was last asked
-    may_have_acted: bool = False  # whether the service may have carried out a request
+        raise _problem(last)
+    raise ServiceUnreachableError(f"the service did not respond in {plural(attempt, 'attempt')}: {last.reason}")
 
 
 async def send_with_retries(
@@ -224,61 +213,44 @@ async def send_with_retries(
     clock: Callable[[], float] = time.monotonic,
     chance: Callable[[], float] = random.random,
 ) -> T:
-    """Make a call and return its result.
+    """Make a call and return its result, with all requests that its results ask for.
 
     `Client` documents the pauses between attempts. If the call fails although the service may have acted, it is cleaned up. If
     the service cannot be reached, the result is the fallback of the call, if it has one.
     """
-    progress = _Progress()
+    end = math.inf if limits.deadline is None else clock() + limits.deadline
+    current, last, attempt = call, None, 0  # type: Call[T], ClientResponse | NoResponse | None, int
+    may_have_acted, is_outage = False, True
     try:
-        return await _attempt(call, transport, limits, progress, clock, chance)
+        while True:
+            if current.request is None:
+                return cast("T", current.parse(None))
+            left = _checked_time(end - clock(), limits, attempt, last)
+            had_acted, is_outage, may_have_acted = may_have_acted, False, True  # if it is interrupted
+            last = await transport.exchange(current.request, min(limits.timeout, left))
+            attempt += 1
+            may_have_acted = had_acted or _may_have_acted(last)
+            is_outage = last.status >= 500 if isinstance(last, ClientResponse) else True
+            if isinstance(last, ClientResponse) and last.status not in _TEMPORARY:
+                result = _result(current, last, is_retry=attempt > 1)
+                if not isinstance(result, Call):
+                    return result
+                current, attempt = result, 0
+                continue
+            left = end - clock()
+            if attempt > limits.retries and left > 0.0:
+                _give_up(attempt, last)
+            pause = _pause(attempt, last, chance)
+            _checked_time(left - pause, limits, attempt, last)
+            await transport.pause(pause)
     except GeneratorExit:  # the event loop has ended
         raise
     except BaseException as error:
-        if progress.may_have_acted and call.cleanup is not None:
+        if may_have_acted and call.cleanup is not None:
             transport.clean_up(call.cleanup())
-        if call.fallback is None or not progress.is_outage or not isinstance(error, RottingError):
+        if call.fallback is None or not is_outage or not isinstance(error, RottingError):
             raise
         return call.fallback()
-
-
-async def _attempt(
-    call: Call[T],
-    transport: Transport,
-    limits: RetryLimits,
-    progress: _Progress,
-    clock: Callable[[], float],
-    chance: Callable[[], float],
-) -> T:
-    """Send a request until there is a final response, then any further requests that its result asks for."""
-    end = math.inf if limits.deadline is None else clock() + limits.deadline
-    last: ClientResponse | NoResponse | None = None
-    attempt = 0
-    while True:
-        if call.request is None:
-            result = call.parse(None)
-            assert not isinstance(result, Call)
-            return result
-        left = end - clock()
-        if left <= 0.0:
-            raise _out_of_time(limits, attempt, last)
-        had_acted, progress.is_outage, progress.may_have_acted = progress.may_have_acted, False, True  # if it is interrupted
-        last = await transport.exchange(call.request, min(limits.timeout, left))
-        attempt += 1
-        progress.may_have_acted = had_acted or _may_have_acted(last)
-        progress.is_outage = last.status >= 500 if isinstance(last, ClientResponse) else True
-        if isinstance(last, ClientResponse) and last.status not in _TEMPORARY:
-            result = _result(call, last, is_retry=attempt > 1)
-            if not isinstance(result, Call):
-                return result
-            call, attempt = result, 0
-            continue
-        if attempt > limits.retries and clock() < end:
-            raise _out_of_attempts(attempt, last)
-        pause = _pause(attempt, last, chance)
-        if clock() + pause >= end:
-            raise _out_of_time(limits, attempt, last)
-        await transport.pause(pause)
 
 
 def run_blocking(coroutine: Coroutine[object, object, T]) -> T:

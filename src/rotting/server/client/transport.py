@@ -9,24 +9,20 @@ from concurrent import futures
 from contextlib import suppress
 from datetime import timedelta
 from functools import cache, partial
-from queue import SimpleQueue
 from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, Generic, TypeVar
 
+from pyreqwest.bytes import Bytes
+from pyreqwest.client import Client, ClientBuilder, SyncClient, SyncClientBuilder
+from pyreqwest.exceptions import ClientClosedError, PoolTimeoutError, PyreqwestError
+from pyreqwest.http import Url
+from pyreqwest.request import RequestBuilder, SyncRequestBuilder
+from pyreqwest.response import BaseResponse
+
 from rotting.common.version import __version__
-from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError, RottingError, ServiceError
+from rotting.errors import InvalidTypeError, InvalidValueError, RottingError, ServiceError
 from rotting.server.client import retries
 from rotting.server.client.retries import Call, ClientRequest, ClientResponse, NoResponse, RetryLimits
-
-try:
-    from pyreqwest.bytes import Bytes
-    from pyreqwest.client import Client, ClientBuilder, SyncClient, SyncClientBuilder
-    from pyreqwest.exceptions import ClientClosedError, PoolTimeoutError, PyreqwestError
-    from pyreqwest.http import Url
-    from pyreqwest.request import RequestBuilder, SyncRequestBuilder
-    from pyreqwest.response import BaseResponse
-except ModuleNotFoundError as error:
-    raise MissingExtraError("the client needs pyreqwest: pip install 'rotting[client]'") from error
 
 T = TypeVar("T")
 C = TypeVar("C", Client, SyncClient)
@@ -118,34 +114,20 @@ class _Process(Generic[C]):
         self.lock = Lock()
         self.client: C | None = None
         self.cleanups: set[Any] = set()  # futures, or tasks
-        self.cleaner: _DaemonThread | None = None
-        self.helpers: list[_DaemonThread] = []  # those that have nothing to do
 
 
-class _DaemonThread:
-    """A thread that does one piece of work after another. Unlike those of an executor, it does not outlast the program."""
+def _in_thread(work: Callable[[], T]) -> futures.Future[T]:
+    """Work in a new thread. Unlike those of an executor, it does not outlast the program."""
+    future: futures.Future[T] = futures.Future()
 
-    def __init__(self) -> None:
-        self._queue: SimpleQueue[tuple[futures.Future[Any], Callable[[], Any]] | None] = SimpleQueue()
-        Thread(target=_do_work, args=(self._queue,), daemon=True, name="rotting-client").start()
-
-    def submit(self, work: Callable[[], T]) -> futures.Future[T]:
-        future: futures.Future[T] = futures.Future()
-        self._queue.put((future, work))
-        return future
-
-    def __del__(self) -> None:
-        self._queue.put(None)
-
-
-def _do_work(queue: "SimpleQueue[tuple[futures.Future[Any], Callable[[], Any]] | None]") -> None:
-    while (item := queue.get()) is not None:
-        future, work = item
+    def run() -> None:
         try:
             future.set_result(work())
         except BaseException as error:  # noqa: BLE001 - raised by `Future.result`
             future.set_exception(error)
-        del item, future, work
+
+    Thread(target=run, daemon=True, name="rotting-client").start()
+    return future
 
 
 @cache
@@ -225,11 +207,7 @@ class BlockingTransport(_BaseTransport[SyncClient]):
         if current_thread() is not main_thread():
             return exchange()
         # Signals, such as that of Ctrl-C, interrupt the main thread while it waits for another one, but not in pyreqwest.
-        helpers = self._process().helpers
-        helper = helpers.pop() if helpers else _DaemonThread()
-        result = helper.submit(exchange).result()
-        helpers.append(helper)
-        return result
+        return _in_thread(exchange).result()
 
     def _exchange(self, client: SyncClient, request: ClientRequest, timeout: float) -> ClientResponse | NoResponse:
         try:
@@ -247,8 +225,7 @@ class BlockingTransport(_BaseTransport[SyncClient]):
         """Make a call in a thread, and ignore its result."""
         process = self._process()
         if len(process.cleanups) < _MAX_CLEANUPS:
-            process.cleaner = process.cleaner or _DaemonThread()
-            future = process.cleaner.submit(lambda: retries.run_blocking(retries.send_with_retries(call, self, _CLEANUP)))
+            future = _in_thread(lambda: retries.run_blocking(retries.send_with_retries(call, self, _CLEANUP)))
             process.cleanups.add(future)
             future.add_done_callback(process.cleanups.discard)
 
@@ -259,8 +236,7 @@ class BlockingTransport(_BaseTransport[SyncClient]):
         try:
             futures.wait(list(process.cleanups), _CLOSING)
         finally:
-            client, process.client, process.cleaner = process.client, None, None
-            process.helpers.clear()
+            client, process.client = process.client, None
             if client is not None:
                 client.close()
 

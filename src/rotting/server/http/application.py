@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -29,7 +29,7 @@ from rotting.server.http import handlers as _handlers  # noqa: F401 - fills the 
 from rotting.server.http import messages as m
 from rotting.server.http.problem_documents import ProblemError, broken_rule, of_body
 from rotting.server.http.routes import ROUTES, Route, check_parameters
-from rotting.server.http.service import Service, ServiceOptions
+from rotting.server.http.service import Asked, Service, ServiceOptions
 from rotting.server.http.tokens import Holder, TokenFile
 from rotting.server.store.database import Durability, open_database
 
@@ -46,21 +46,6 @@ _HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 _MAYBE_DONE = "; the request may have been carried out"
 _CLIENT_GONE = 499  # the status in the access log if nobody waits for the response
 _log = logging.getLogger("rotting.server")
-
-
-class Asked(NamedTuple):
-    """A request that was admitted and decoded."""
-
-    service: Service
-    http: Request
-    holder: Holder
-    """The holder of the token that the client sent."""
-    name: str
-    """The name of the bandit in the path, or ""."""
-    arm: str
-    """The name of the arm in the path, or ""."""
-    query: Any
-    body: Any
 
 
 def create_application(

@@ -3,7 +3,6 @@
 import asyncio
 import functools
 import json
-import math
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable
@@ -20,8 +19,8 @@ from rotting import registry
 from rotting.errors import InvalidArgumentError, InvalidValueError
 from rotting.live.arms import arm_to_json
 from rotting.live.settings import settings_of
-from rotting.live.values import Decision, Outcome, seconds_in
-from rotting.policy import Policy, range_error
+from rotting.live.values import Decision, Outcome, RewardRule, seconds_in
+from rotting.policy import Policy
 from rotting.server.http import dashboard_files, history
 from rotting.server.http import messages as m
 from rotting.server.http.problem_documents import ProblemError, broken_rule
@@ -35,8 +34,7 @@ from rotting.server.store.events import MICROSECOND, BanditRecord, decode, diges
 from rotting.server.store.turns import Folded
 
 if TYPE_CHECKING:
-    from rotting.server.http.application import Asked
-    from rotting.server.http.service import Service
+    from rotting.server.http.service import Asked, Service
 
 MAX_WATCHERS = 100
 _MAX_BODY_WITH_ARMS = 4 << 20  # bytes: room for 100,000 arms
@@ -70,7 +68,7 @@ async def decide(asked: "Asked") -> Response:
             _check_arms(folded, wanted)
             return _encode_decisions(folded.bandit.preview(wanted.arms, wanted.count, without=wanted.without))
 
-        return _json(await asked.service.read(asked.name, preview))
+        return _json(await asked.read(preview))
     # The same key must come with the same request.
     request = digest_of(m.encode([wanted.count, wanted.arms, wanted.without, wanted.unit]))
     is_full = False
@@ -95,7 +93,6 @@ async def _change_once(asked: "Asked", work: Callable[[Folded], bytes], key: str
     """Make a change, or return the answer to the first request with this key."""
 
     def once(folded: Folded) -> bytes:
-        check_active(folded)
         if key is not None and key in folded.keys:
             return _first_answer(folded, key, request)
         if key is not None and key_time(key) < folded.time * MICROSECOND - KEY_LIFETIME:
@@ -105,7 +102,7 @@ async def _change_once(asked: "Asked", work: Callable[[Folded], bytes], key: str
             folded.store_key(key, request, answer)
         return answer
 
-    return await asked.service.change(asked.name, once, asked.holder, keys=() if key is None else (key,))
+    return await asked.change(once, keys=() if key is None else (key,))
 
 
 def _first_answer(folded: Folded, key: str, request: bytes) -> bytes:
@@ -147,15 +144,12 @@ async def reward(asked: "Asked") -> Response:
     pairs = [(each.id, each.reward) for each in asked.body]
 
     def work(folded: Folded) -> list[Outcome]:
-        check_active(folded)
-        policy = folded.bandit.policy
-        low, high = policy.reward_range or (-math.inf, math.inf)
+        rule = RewardRule(folded.bandit.policy)
         for place, (_, value) in enumerate(pairs):
-            if not low <= value <= high:
-                raise range_error(policy, f"[{place}].reward", value)
+            _ = rule.least <= value <= rule.most or rule.check(value, f"[{place}].reward")
         return folded.bandit.reward_many(pairs)
 
-    outcomes = await asked.service.change(asked.name, work, asked.holder)
+    outcomes = await asked.change(work)
     asked.service.metrics.rewarded(outcomes)
     return _results([key for key, _ in pairs], outcomes)
 
@@ -170,11 +164,9 @@ async def cancel(asked: "Asked") -> Response:
         raise InvalidValueError("ids or keys", "be given, and only one", None, got="none" if ids is None else "both")
 
     def cancel_ids(folded: Folded) -> list[Outcome]:
-        check_active(folded)
         return [folded.bandit.cancel(each) for each in ids]
 
     def cancel_keys(folded: Folded) -> list[Outcome]:
-        check_active(folded)
         outcomes: list[Outcome] = []
         for key in keys:
             known = folded.keys.get(key)
@@ -186,8 +178,8 @@ async def cancel(asked: "Asked") -> Response:
         return outcomes
 
     if ids is not None:
-        return _results(ids, await asked.service.change(asked.name, cancel_ids, asked.holder))
-    return _results(keys, await asked.service.change(asked.name, cancel_keys, asked.holder, keys=tuple(keys)))
+        return _results(ids, await asked.change(cancel_ids))
+    return _results(keys, await asked.change(cancel_keys, keys=tuple(keys)))
 
 
 @route("POST", f"{_BANDIT}/expirations", "reward", body=m.ExpirationRequest, response=m.ExpirationResponse, problems=_TO_BANDIT)
@@ -200,7 +192,6 @@ async def expire(asked: "Asked") -> Response:
         raise InvalidValueError("ids, older_than_rounds or older_than", "be given, and only one", None, got=got)
 
     def work(folded: Folded) -> m.ExpirationResponse:
-        check_active(folded)
         bandit, missing = folded.bandit, wanted.missing
         if wanted.ids is None:
             age: dict[str, Any] = {ways[0]: getattr(wanted, ways[0])}
@@ -210,7 +201,7 @@ async def expire(asked: "Asked") -> Response:
         results = [m.DecisionOutcome(*each) for each in zip(wanted.ids, outcomes, strict=True)]
         return m.ExpirationResponse(results, outcomes.count("applied"))
 
-    return _json(await asked.service.change(asked.name, work, asked.holder))
+    return _json(await asked.change(work))
 
 
 @route(
@@ -296,7 +287,7 @@ async def make_bandit(asked: "Asked") -> Response:
             raise broken_rule("bandit-differs", "bandit", "be new or have the same arguments", name, hint=hint)
         return _show(folded, 201 if is_new else 200)
 
-    return await service.read(name, show)
+    return await asked.read(show)
 
 
 async def _arguments(asked: "Asked") -> tuple[Policy, list[Hashable], dict[str, Any]]:
@@ -336,7 +327,7 @@ def _policy(name: str, params: dict[str, float | str]) -> Policy:
 @route("GET", _BANDIT, "read", response=m.BanditResponse, problems=("not-found",))
 async def show_bandit(asked: "Asked") -> Response:
     """Show a bandit."""
-    return await asked.service.read(asked.name, _show)
+    return await asked.read(_show)
 
 
 @route("PATCH", _BANDIT, "admin", body=m.Change, response=m.BanditResponse, problems=_TO_BANDIT, max_body=_MAX_BODY_WITH_ARMS)
@@ -346,14 +337,12 @@ async def change(asked: "Asked") -> Response:
     reason, params = given.pop("reason"), given.pop("params", {})
     settings = {**given, "policy": _policy(given["policy"], params)} if "policy" in given else {**given, **params}
     await _change_settings(asked, reason, settings)
-    return await asked.service.read(asked.name, _show)
+    return await asked.read(_show)
 
 
 async def _change_settings(asked: "Asked", reason: str, settings: dict[str, Any]) -> None:
-    service = asked.service
-    await service.find(asked.name)
-    arguments = asked.name, reason, settings, check_active, asked.holder.name, service.options.deadline
-    await run_in_threadpool(change_settings, service.turns, *arguments)
+    arguments = asked.name, reason, settings, check_active, asked.holder.name, asked.service.options.deadline
+    await run_in_threadpool(change_settings, asked.service.turns, *arguments)
 
 
 @route(
@@ -364,11 +353,10 @@ async def pause(asked: "Asked") -> Response:
     """Do not choose an arm until it is resumed."""
 
     def work(folded: Folded) -> Response:
-        check_active(folded)
         folded.bandit.pause(asked.arm, reason=asked.body.reason)
         return _show(folded)
 
-    return await asked.service.change(asked.name, work, asked.holder)
+    return await asked.change(work)
 
 
 @route("DELETE", f"{_BANDIT}/pauses/{{arm}}", "admin", response=m.BanditResponse, problems=_TO_BANDIT)
@@ -376,21 +364,16 @@ async def resume(asked: "Asked") -> Response:
     """Choose a paused arm again."""
 
     def work(folded: Folded) -> Response:
-        check_active(folded)
         folded.bandit.resume(asked.arm)
         return _show(folded)
 
-    return await asked.service.change(asked.name, work, asked.holder)
+    return await asked.change(work)
 
 
 @route("POST", f"{_BANDIT}/archive", "admin", response=m.ArchiveResponse, problems=("not-found",))
 async def archive(asked: "Asked") -> Response:
     """Archive a bandit: it makes no more decisions, but can be read."""
-
-    def work(folded: Folded) -> None:
-        folded.changes["archived"] = True
-
-    await asked.service.change(asked.name, work, asked.holder)
+    await asked.change(lambda folded: folded.changes.update(archived=True), active=False)
     return _json(m.ArchiveResponse(asked.name, True))
 
 
@@ -403,7 +386,7 @@ async def delete_bandit(asked: "Asked") -> Response:
             raise broken_rule("not-archived", "bandit", "be archived before it is deleted", asked.name)
         folded.changes["deleted"] = True
 
-    await asked.service.change(asked.name, work, asked.holder)
+    await asked.change(work, active=False)
     return _json(m.DeletedResponse(asked.name, True))
 
 
@@ -416,7 +399,6 @@ async def put_arm(asked: "Asked") -> Response:
     arm, body = asked.arm, asked.body
 
     def work(folded: Folded) -> Response:
-        check_active(folded)
         arms = folded.bandit.state.arms
         _check_revision(folded, asked.http.headers.get("if-match"))
         if arm in arms.active:
@@ -426,7 +408,7 @@ async def put_arm(asked: "Asked") -> Response:
         folded.bandit.add_arm(arm, resume=body.resume, prior=body.prior)
         return _show_arms(folded, 201)
 
-    return await asked.service.change(asked.name, work, asked.holder)
+    return await asked.change(work)
 
 
 @route(
@@ -438,7 +420,6 @@ async def delete_arm(asked: "Asked") -> Response:
     arm, keep = asked.arm, asked.query.keep
 
     def work(folded: Folded) -> Response:
-        check_active(folded)
         arms = folded.bandit.state.arms
         _check_revision(folded, asked.http.headers.get("if-match"))
         if arm not in arms.active and (keep or arm not in arms.retired):
@@ -448,7 +429,7 @@ async def delete_arm(asked: "Asked") -> Response:
         (folded.bandit.retire if keep else folded.bandit.forget)(arm)
         return _show_arms(folded)
 
-    return await asked.service.change(asked.name, work, asked.holder)
+    return await asked.change(work)
 
 
 def _retired(folded: Folded) -> list[Hashable]:
@@ -513,11 +494,11 @@ def _show_arms(folded: Folded, status: int = 200) -> Response:
 async def explain(asked: "Asked") -> Response:
     """Return the index, mean, window and width of each arm."""
 
-    def explained(folded: Folded) -> bytes:
+    def explained(folded: Folded) -> m.ExplainResponse:
         rows = [m.ArmReason(*history.numbers_of(each), arm) for arm, each in folded.bandit.explain().items()]
-        return m.encode(m.ExplainResponse(folded.bandit.rounds + 1, rows))
+        return m.ExplainResponse(folded.bandit.rounds + 1, rows)
 
-    return _json(await asked.service.read(asked.name, explained))
+    return _json(await asked.read(explained))
 
 
 @route("GET", f"{_BANDIT}/uplift", "read", query=m.UpliftQuery, response=m.UpliftResponse, problems=("not-found",))
@@ -525,20 +506,15 @@ async def show_uplift(asked: "Asked") -> Response:
     """Return what the policy earns above uniform choices."""
     ends = asked.query.low, asked.query.high
     given = None if ends == (None, None) else ends
-    found = await asked.service.read(asked.name, lambda folded: folded.bandit.uplift(reward_range=given))
-    difference, policy, uniform = (
-        None if math.isnan(each) else each for each in (found.difference, found.policy, found.uniform)
-    )
-    return _json(m.UpliftResponse(difference, found.low, found.high, policy, uniform, found.rewards, found.verdict))
+    found = await asked.read(lambda folded: folded.bandit.uplift(reward_range=given))
+    return _json({**found._asdict(), "verdict": found.verdict})  # NaN becomes null
 
 
 @route("GET", f"{_BANDIT}/history", "read", query=m.HistoryQuery, response=m.HistoryResponse, problems=("not-found",))
 async def show_history(asked: "Asked") -> Response:
     """Return choices and rewards over time, in buckets."""
     service, top = asked.service, asked.query.top
-    record, declared, last = await service.read(
-        asked.name, lambda folded: (folded.record, folded.bandit.policy.reward_range, folded.latest)
-    )
+    record, declared, last = await asked.read(lambda folded: (folded.record, folded.bandit.policy.reward_range, folded.latest))
 
     def encoded() -> bytes:
         with service.histories.read_on(record) as (counted, behind):
@@ -551,9 +527,7 @@ async def show_history(asked: "Asked") -> Response:
 async def list_arms(asked: "Asked") -> Response:
     """List arms with their choices, rewards and estimates."""
     service = asked.service
-    reasons, retired, record = await service.read(
-        asked.name, lambda folded: (folded.bandit.explain(), _retired(folded), folded.record)
-    )
+    reasons, retired, record = await asked.read(lambda folded: (folded.bandit.explain(), _retired(folded), folded.record))
 
     def listed() -> bytes:
         with service.histories.read_on(record) as (counted, _):
@@ -567,7 +541,7 @@ async def list_arms(asked: "Asked") -> Response:
 @route("GET", f"{_BANDIT}/log", "read", query=m.LogQuery, response=m.LogResponse, problems=("not-found",))
 async def read_log(asked: "Asked") -> Response:
     """Read the events of a bandit as they are in the log."""
-    record, after = await asked.service.find(asked.name), asked.query.after
+    record, after = await asked.find(asked.name), asked.query.after
     events = await run_in_threadpool(asked.service.database.events, record, after + 1, asked.query.limit)
     rows = [{"number": n, "time": t, "caller": caller, "payload": msgspec.Raw(payload)} for n, t, caller, payload, _ in events]
     return _json({"events": rows, "next": events[-1].number if events else after})
@@ -576,10 +550,7 @@ async def read_log(asked: "Asked") -> Response:
 @route("GET", "/v1/events", "read", query=m.EventsQuery, response="text/event-stream", problems=("not-found",))
 async def watch(asked: "Asked") -> Response:
     """Stream events as they happen (server-sent events); slow clients miss some."""
-    name = asked.query.bandit
-    if not asked.holder.may_use(name):
-        raise broken_rule("forbidden", "bandit", "be one that the token is for", name)
-    record = await asked.service.find(name)
+    record = await asked.find(asked.query.bandit)
     if len(asked.service.watchers) >= MAX_WATCHERS:
         raise ProblemError("too-many-requests", f"{MAX_WATCHERS} clients are watching events already", retry_after="10")
     return StreamingResponse(_stream(asked, record), media_type="text/event-stream")

@@ -7,7 +7,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from rotting.live.arms import MAX_PRIOR_WEIGHT
 from rotting.live.values import Outcome
-from rotting.server.store.events import Payload
 
 MAX_EXPIRED = 10_000
 """The most decisions that one request can expire by their age."""
@@ -309,7 +308,7 @@ class LogEvent(Struct):
     number: int
     time: int  # in microseconds since 1970
     caller: str  # the name of the token; "" without tokens
-    payload: Payload
+    payload: dict[str, Any]
     """The event. A decision without `propensity` was certain, and one without `arms` and `without` could choose any arm."""
 
 

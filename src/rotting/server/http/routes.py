@@ -15,7 +15,7 @@ from rotting.server.http.problem_documents import KINDS, ProblemDocument
 from rotting.server.http.tokens import TokenScope
 
 if TYPE_CHECKING:
-    from rotting.server.http.application import Asked
+    from rotting.server.http.service import Asked
 
 Handler = Callable[["Asked"], Awaitable[Response]]
 _NAMES = {"name": re.compile(m.NAME), "arm": re.compile(r"(?s).{1,200}\Z")}

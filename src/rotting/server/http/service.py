@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from anyio import CapacityLimiter
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 
 from rotting.errors import RottingError, StoreError
 from rotting.server.http.access_log import AccessLog
@@ -145,34 +146,50 @@ class Service:
             raise ProblemError("store-failed", f"a change has been waiting for the store for more than {_STALLED:g} s")
         self.database.check_ready()
 
-    # --- Bandits --------------------------------------------------------------------------------------------------------------
 
-    async def change(self, name: str, work: Callable[[Folded], T], holder: Holder, **options: Any) -> T:
-        """Make a change of a bandit in a turn; the options are those of `Call`."""
-        call: Call[T] = Call(name, work, caller=holder.name, seconds=self.options.deadline, **options)
-        self.turns.submit(call)
+class Asked(NamedTuple):
+    """A request that was admitted and decoded."""
+
+    service: Service
+    http: Request
+    holder: Holder
+    """The holder of the token that the client sent."""
+    name: str
+    """The name of the bandit in the path, or ""."""
+    arm: str
+    """The name of the arm in the path, or ""."""
+    query: Any
+    body: Any
+
+    async def change(self, work: Callable[[Folded], T], keys: tuple[str, ...] = (), *, active: bool = True) -> T:
+        """Change the bandit in a turn, and return what `work` returns; `active`: refuse an archived bandit."""
+
+        def change(folded: Folded) -> T:
+            if active:
+                check_active(folded)
+            return work(folded)
+
+        service = self.service
+        call = Call(self.name, change, caller=self.holder.name, keys=keys, seconds=service.options.deadline)
+        service.turns.submit(call)
         try:
             return await asyncio.wrap_future(call.future)
         finally:
             for message in call.warnings:
-                _log.warning("bandit %s: %s", name, message)
+                _log.warning("bandit %s: %s", self.name, message)
 
-    async def read(self, name: str, work: Callable[[Folded], T]) -> T:
-        """Read a bandit, with all events that are in its log now."""
-        await self.find(name)
-        return await run_in_threadpool(self.turns.read, name, work, self.options.deadline)
+    async def read(self, work: Callable[[Folded], T]) -> T:
+        """Return what `work` returns for the bandit with all events that are in its log now."""
+        return await run_in_threadpool(self.service.turns.read, self.name, work, self.service.options.deadline)
 
     async def find(self, name: str) -> BanditRecord:
-        """Return the record of a bandit, or refuse a name that does not exist."""
-        record = await run_in_threadpool(self.database.find, name)
+        """Return the record of a bandit that the token is for, or refuse its name."""
+        if not self.holder.may_use(name):
+            raise broken_rule("forbidden", "bandit", "be one that the token is for", name)
+        record = await run_in_threadpool(self.service.database.find, name)
         if record is None:
-            raise no_such_bandit(name)
+            raise broken_rule("not-found", "bandit", "exist", name)
         return record
-
-
-def no_such_bandit(name: str) -> ProblemError:
-    """Return the problem that a bandit does not exist."""
-    return broken_rule("not-found", "bandit", "exist", name)
 
 
 def check_active(folded: Folded) -> None:
