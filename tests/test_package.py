@@ -79,6 +79,7 @@ NAMES = {
     "simulate_all",
     "sweep",
     "theory",
+    "tuned",
 }
 POLICIES = {each.__name__ for each in list_policies() if each.__module__.startswith("rotting.policies.")}
 PUBLIC = [name for name in sorted(NAMES | POLICIES) if name != "__version__"]

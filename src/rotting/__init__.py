@@ -23,6 +23,7 @@ Policies
                                      one class for each policy
     list_policies, make, registry    all policies, and one by its name
     doubling                         plays a policy that needs a horizon without one (doubling trick)
+    tuned                            makes a policy for the horizon of each simulation
 
 Decide live
     Bandit                           decide and reward, with arms that come and go and a state that can be saved
@@ -142,6 +143,7 @@ if TYPE_CHECKING:
     from rotting.server.client.client import Client as Client
     from rotting.server.store.durable import open as open  # noqa: A004 - as `gzip.open` does
     from rotting.simulation.plan import Simulation as Simulation
+    from rotting.simulation.plan import tuned as tuned
     from rotting.simulation.result import Result as Result
     from rotting.simulation.simulate import simulate as simulate
     from rotting.simulation.simulate import simulate_all as simulate_all
@@ -172,7 +174,7 @@ _NAMES = {
     ),
     "registry": ("list_policies", "make"),
     "server.client.client": ("AsyncClient", "Client"),
-    "simulation.plan": ("Simulation",),
+    "simulation.plan": ("Simulation", "tuned"),
     "simulation.result": ("Result",),
     "simulation.simulate": ("simulate", "simulate_all"),
     "simulation.study": ("Study",),

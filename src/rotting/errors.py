@@ -29,6 +29,7 @@
     |-- DataWarning                  about a data file that was read
     |-- AxesWarning                  a table of means seems to have its axes swapped
     |-- SigmaWarning                 the sigma that a policy assumes by default is far from that of the problem's noise
+    |-- RepeatWarning                a plain class does not play a run again as before
     `-- RewardsWarning               rewards of decisions seem to be missing
 
 Each is also the built-in exception that one would expect, so `except ValueError` works.
@@ -61,6 +62,7 @@ __all__ = [
     "OutcomeUnknownError",
     "PathExistsError",
     "PathMissingError",
+    "RepeatWarning",
     "RewardsWarning",
     "RottingError",
     "RottingWarning",
@@ -274,6 +276,10 @@ class AxesWarning(RottingWarning):
 
 class SigmaWarning(RottingWarning):
     """The sigma that a policy assumes because none was given is more than twice or less than half that of the noise."""
+
+
+class RepeatWarning(RottingWarning):
+    """A plain class does not play a run again as before: a result with it depends on more than the seed."""
 
 
 class RewardsWarning(RottingWarning):

@@ -401,18 +401,18 @@ class Policy:
         """
         return self._label(DIGITS)
 
-    def _label(self, digits: int) -> str:
-        """Return the label, with this number of significant digits."""
+    def _label(self, digits: int, tuned: frozenset[str] = frozenset()) -> str:
+        """Return the label, with this number of significant digits, and without the parameters that are tuned to horizons."""
         shown, words = self.shown_params(), [self.title]
         for k, declared in enumerate(self._parameters):
-            if declared.name not in shown:
+            if declared.name not in shown or declared.name in tuned:
                 continue
             value = shown[declared.name]
             if k == 0 and declared.name == "alpha":  # papers distinguish variants by this number alone
                 words[0] += f" {short(value, digits)}"
             elif declared.required or value != declared.default:
                 words.append(f"{declared.name}={short(value, digits)}")
-        return ", ".join(words)
+        return ", ".join([*words, *(["tuned"] if tuned else [])])
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is a value and cannot be changed; make a new one")
@@ -495,13 +495,18 @@ def check_policies(policies: object) -> tuple[Policy, ...]:
     return listed
 
 
-def labels_of(policies: Sequence[Policy]) -> list[str]:
+def labels_of(policies: Sequence[Policy], tuned: Sequence[frozenset[str]] = ()) -> list[str]:
     """Return the label of each policy, with as many digits as it takes to distinguish different policies.
+
+    Args:
+        policies: they may be equal.
+        tuned: for each policy, the parameters that are tuned to horizons; by default none.
 
     Example:
         >>> from rotting.policies.raw_ucb import RAWUCB
         >>> labels_of([RAWUCB(sigma=0.33333), RAWUCB(sigma=1 / 3), RAWUCB(sigma=2 / 3)])
         ['RAW-UCB 1.4, sigma=0.33333', 'RAW-UCB 1.4, sigma=0.333333', 'RAW-UCB 1.4, sigma=0.6667']
     """
-    texts = short_texts(policies, lambda policy, digits: policy._label(digits))
-    return [texts[each] for each in policies]
+    rows = list(zip(policies, tuned or [frozenset[str]()] * len(policies), strict=True))
+    texts = short_texts(rows, lambda row, digits: row[0]._label(digits, row[1]))
+    return [texts[row] for row in rows]

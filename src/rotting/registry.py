@@ -9,6 +9,7 @@ from rotting import policies
 from rotting.common.rules import suggest
 from rotting.errors import InvalidValueError
 from rotting.policies.parts.doubling import doubled
+from rotting.policies.parts.plain import PlainPolicy
 from rotting.policy import Policy, defined_policies
 
 
@@ -66,6 +67,8 @@ def from_json(data: object) -> Policy:
         >>> from_json(make("fewa").to_json())
         FEWA(alpha=0.06, sigma=1.0)
     """
+    if isinstance(data, dict) and set(data) == {"policy", "params", "plain"}:
+        return PlainPolicy(data["policy"], data["params"], data["plain"])
     if not isinstance(data, dict) or set(data) != {"policy", "params"} or not isinstance(data["params"], dict):
         raise InvalidValueError("a policy in JSON", "be an object with 'policy' and 'params'", data)
     policy_class = find(data["policy"], " (if it is your own, import the module that defines it)")

@@ -1,8 +1,8 @@
 """A simulation, checked before anything is played, and turned into the games that an engine plays."""
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from rotting.common.arrays import Ints
 from rotting.common.rules import RUNS, nonnegative_int, positive_int, suggest
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.policies.kernels.random_numbers import derive_key
+from rotting.policies.parts.plain import Player, as_policy, is_plain
 from rotting.policy import Policy, check_policies, horizon_error, how_to_accept, range_error
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.families import family_key
@@ -28,6 +29,61 @@ _CHECKPOINTS = 200  # enough for a smooth curve
 Record = Literal["arms", "rewards"]
 RECORDS: tuple[Record, ...] = get_args(Record)
 """What can be recorded of every round."""
+
+
+class Tuned:
+    """A policy that is made for the horizon of each simulation. `rotting.tuned` makes it.
+
+    Args:
+        make: a class of policies with a parameter `horizon`, or a function of the horizon.
+    """
+
+    def __init__(self, make: "Callable[..., Competitor]") -> None:
+        given: Any = make
+        self._by_name = isinstance(given, type) and issubclass(given, Policy)
+        if not callable(given) or (self._by_name and "horizon" not in {each.name for each in given.parameters()}):
+            rule = "be a class of policies with a parameter horizon, or a function of the horizon"
+            raise InvalidTypeError("make", rule, make, got=getattr(make, "__name__", None))
+        self._make = make
+
+    def __repr__(self) -> str:
+        return f"tuned({getattr(self._make, '__name__', self._make)})"
+
+    def made_for(self, horizon: int) -> "Competitor":
+        """Return the policy for this horizon."""
+        return self._make(horizon=horizon) if self._by_name else self._make(horizon)
+
+
+Competitor: TypeAlias = Policy | Tuned | Player | Callable[..., object]
+"""What plays in a simulation: a policy, one that is tuned to the horizon, or a plain class."""
+
+
+def tuned(make: "Callable[..., Competitor]") -> Tuned:
+    """Return a policy that `simulate` and `sweep` make for the horizon of each problem.
+
+    Args:
+        make: a class of policies with a parameter `horizon`, or a function that returns a policy for a horizon.
+
+    Example:
+        >>> import rotting
+        >>> policies = [tuned(rotting.GLRUCB), tuned(lambda T: rotting.SWUCB(tau=T // 4, sigma=1.0))]
+        >>> problems = rotting.grid(rotting.problems.two_arms, horizon=[100, 200])
+        >>> study = rotting.sweep(policies, problems, runs=2)
+        >>> [result.labels[1] for result in study.results], study.labels
+        (['SW-UCB, tau=25, sigma=1', 'SW-UCB, tau=50, sigma=1'], ('GLR-UCB, tuned', 'SW-UCB, sigma=1, tuned'))
+    """
+    return Tuned(make)
+
+
+def made_policies(given: object, n_arms: int, horizon: int) -> tuple[Policy, ...]:
+    """Return one or several competitors as the policies that play."""
+    if isinstance(given, Policy | str):
+        return check_policies(given)
+    listed = [given] if isinstance(given, Tuned) or is_plain(given) else given
+    if not isinstance(listed, Iterable):
+        return (as_policy(listed, n_arms),)  # an error
+    made = [each.made_for(horizon) if isinstance(each, Tuned) else each for each in listed]
+    return check_policies([as_policy(each, n_arms) for each in made])
 
 
 class Simulation:
@@ -57,7 +113,7 @@ class Simulation:
 
     def __init__(
         self,
-        policies: Policy | Sequence[Policy],
+        policies: Competitor | Sequence[Competitor],
         problem: Problem | ProblemFamily,
         horizon: int | None = None,
         runs: int = 100,
@@ -66,7 +122,6 @@ class Simulation:
         first_run: int = 0,
         record: Record | Sequence[Record] = (),
     ) -> None:
-        self.policies = check_policies(policies)
         self.runs, self.seed = positive_int("runs", runs), nonnegative_int("seed", seed)
         self.family = problem if isinstance(problem, ProblemFamily) else None
         if isinstance(problem, ProblemFamily):
@@ -81,6 +136,7 @@ class Simulation:
         longest = None if self.family is None else self.family.max_horizon
         if longest is not None and self.horizon > longest:
             raise InvalidValueError("horizon", f"be at most {longest}, that of {self.family!r}", self.horizon)
+        self.policies = made_policies(policies, problem.n_arms, self.horizon)
         for policy in self.policies:
             _check_fit(policy, problem, self.horizon, self.family)
         self.checkpoints = _check_checkpoints(checkpoints, self.horizon)

@@ -26,6 +26,7 @@ from rotting.common.short_numbers import plural
 from rotting.common.statistics import what_runs_can_miss
 from rotting.common.version import __version__
 from rotting.errors import InvalidTypeError, InvalidValueError, PathMissingError
+from rotting.policies.parts.plain import plain_notes
 from rotting.policy import Policy, check_policies, labels_of
 from rotting.problems import Problem, delays
 from rotting.problems.families import DRAWN_DIGEST
@@ -241,7 +242,7 @@ class Result:
     def _notes(self) -> tuple[str, ...]:
         """The lines below a table: a reference that is not optimal, and how many runs the intervals come from."""
         against = () if self.is_optimal else regret_against(self.reference)
-        return (*against, *([what_runs_can_miss(self.runs)] if self.runs > 1 else []))
+        return (*against, *plain_notes(self.policies), *([what_runs_can_miss(self.runs)] if self.runs > 1 else []))
 
     def _repr_html_(self) -> str:
         means = zip(self.labels, self.regret.mean(axis=1), strict=True)

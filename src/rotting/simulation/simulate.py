@@ -17,13 +17,13 @@ import numpy as np
 from rotting.common.progress import Part, Progress
 from rotting.common.rules import positive_int, suggest
 from rotting.errors import InvalidValueError, SigmaWarning
-from rotting.policy import Policy
+from rotting.policies.parts.plain import PlainPolicy
 from rotting.problems import Problem, ProblemFamily
 from rotting.simulation.engines.chunk_store import ChunkStore
 from rotting.simulation.engines.task import Chunk, Engine, Task, cut
 from rotting.simulation.engines.threads import Threads
 from rotting.simulation.engines.tiers import CompileMode, resolve_mode
-from rotting.simulation.plan import Record, Simulation
+from rotting.simulation.plan import Competitor, Record, Simulation
 from rotting.simulation.result import Result, mean_time, record_types
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ def default_workers() -> int:
 def _make_engine(engine: object, workers: int | None, simulations: Sequence[Simulation], compile: CompileMode) -> Engine:
     mode = resolve_mode(compile)
     threads = default_workers() if workers is None else positive_int("workers", workers)
+    plain = [policy for each in simulations for policy in each.policies if isinstance(policy, PlainPolicy)]
+    if plain and engine not in ("threads", "auto"):
+        raise InvalidValueError("engine", "be 'threads' for a plain class", engine, hint=f" for {plain[0]!r}")
+    if plain:
+        return Threads(threads, compile)
     if "distributed" in sys.modules and isinstance(engine, sys.modules["distributed"].Client):
         from rotting.simulation.engines.dask import Dask  # noqa: PLC0415 - an extra
 
@@ -88,7 +93,7 @@ def _is_worth_a_gpu(simulations: Sequence[Simulation], threads: int) -> bool:
 
 
 def simulate(
-    policies: Policy | Sequence[Policy],
+    policies: Competitor | Sequence[Competitor],
     problem: Problem | ProblemFamily,
     horizon: int | None = None,
     runs: int = 100,
@@ -108,7 +113,8 @@ def simulate(
     policy. The result depends on the seed, but neither on the number of workers nor on the other policies.
 
     Args:
-        policies: one policy or several.
+        policies: one policy or several. A plain class may be among them, which need not be a policy of the library: see below.
+            `rotting.tuned` makes a policy for each horizon.
         problem: the problem; or a `ProblemFamily`, in which every run has its own problem and is measured against the optimum
             of that problem.
         horizon: rounds of a game; by default the horizon of the problem.
@@ -119,8 +125,9 @@ def simulate(
         progress: show a progress bar; by default on a terminal and in a notebook.
         keep: a folder for finished games. A call that was interrupted resumes there, and a call with more runs plays only the
             new ones. Games are identified by a digest of the settings and the code. Several processes, also on several
-            machines, may share the folder. Only games that this call plays count for `us_per_round`, which is NaN if there are
-            none. The message of a `KeyboardInterrupt` says how many games are kept.
+            machines, may share the folder. Games of plain classes are not kept, since the code that decides them is not known.
+            Only games that this call plays count for `us_per_round`, which is NaN if there are none. The message of a
+            `KeyboardInterrupt` says how many games are kept.
         engine: "threads": the CPUs of this machine; "cuda": its GPU; "dask" or a `dask.distributed.Client`: a cluster; "auto":
             the GPU if there is one and the simulation is large enough, otherwise threads. The result is the same, bit for bit.
             See docs/engines.md.
@@ -131,6 +138,17 @@ def simulate(
         compile: "auto": a game that would end within five seconds interpreted is interpreted, unless its machine code is in the
             cache; others are compiled first. "now": all games are compiled. "never": all games are interpreted. The result is
             the same, bit for bit, but interpreted games do not count for `us_per_round`. See docs/engines.md.
+
+    A plain class has `pull()` or `select()`, which return an arm from 0 to K - 1, and `update(arm, reward)`. Pass
+
+    - the class, or a function that returns an object of the class. For each run it is called with the number of arms K; if it
+      has an argument `seed`, it gets a whole number, which is another one in each run;
+    - or an object, which is copied for each run by `copy.deepcopy`. All runs then begin with the same random numbers.
+
+    If `pull` or `select` takes an argument, it gets the list of the arms that are present. `update` is called when the reward
+    arrives, which may be late or never. The interpreter plays these games, which is slow, so they are not timed, and they need
+    the engine "threads"; otherwise they are like others. A `RepeatWarning` says that a class does not play a run again as
+    before.
 
     Memory does not grow with the horizon if the means have few pieces and the state of the policies does not grow. It is used:
 
@@ -229,7 +247,8 @@ def _play(
                     place += 1
                     bar.part = Part(place, len(owners), simulation.runs * simulation.horizon)
                     tasks = cut(game, simulation.runs, simulation.first_run)
-                    yield tasks if store is None else store.missing(tasks, take_kept)
+                    kept = None if isinstance(game.policy, PlainPolicy) else store
+                    yield tasks if kept is None else kept.missing(tasks, take_kept)
 
         def take(task: Task, chunk: Chunk) -> None:
             result, index = owners[task.game.place]
@@ -242,7 +261,7 @@ def _play(
         with closing(engine), closing(engine.play(tasks_by_game(), bar)) as played:
             for task, chunk in played:
                 take(task, chunk)
-                if store is not None:
+                if store is not None and not isinstance(task.game.policy, PlainPolicy):
                     store.keep(task, chunk)
     return [each.result() for each in results]
 

@@ -18,12 +18,13 @@ from rotting.common.rules import FINITE, suggest
 from rotting.common.short_numbers import plural, short_texts
 from rotting.common.statistics import mean_interval, what_runs_can_miss
 from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.policies.parts.plain import plain_notes
 from rotting.policy import Policy, labels_of
 from rotting.problems.oracle import OPTIMAL, reference_kind, regret_against
 from rotting.simulation.comparisons import geometric_mean, mean_ratio
 from rotting.simulation.ranking import Correction, ranking_table
-from rotting.simulation.regret_tables import regret_cells, regret_columns
-from rotting.simulation.result import Result, format_of, not_saved, read_settings
+from rotting.simulation.regret_tables import regret_cells, regret_columns, regret_frame
+from rotting.simulation.result import Result, format_of, not_saved, numbered, read_settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +109,8 @@ class Study:
     Args:
         parameters: the values of each parameter of the problems, one for each result. A parameter with the name of a column of
             the tables, such as `low`, is renamed to `problem.low`.
-        results: one for each problem, all with the same policies and the same number of runs.
+        results: one for each problem, all with the same policies and the same number of runs. Policies may have other
+            parameters at another horizon, as `rotting.tuned` makes them.
 
     Example:
         >>> import rotting
@@ -142,7 +144,9 @@ class Study:
                 raise InvalidValueError(name, f"have one value for each result, {len(self.results)}", len(values))
         first = self.results[0]
         for k, result in enumerate(self.results):
-            if result.policies != first.policies:
+            same = next((each for each in self.results[:k] if each.horizon == result.horizon), None)
+            kinds = [[each.name for each in one.policies] for one in (first, result)]
+            if kinds[0] != kinds[1] or (same is not None and same.policies != result.policies):
                 raise InvalidValueError(
                     "results", "be of the same policies", result.policies, got=f"others in results[{k}] than in results[0]"
                 )
@@ -151,8 +155,30 @@ class Study:
 
     @property
     def policies(self) -> tuple[Policy, ...]:
-        """The policies, which all problems share."""
+        """The policies, which all problems share; of those that are tuned to the horizon, the ones of the first problem."""
         return self.results[0].policies
+
+    @property
+    def _tuned(self) -> list[frozenset[str]]:
+        """For each policy, the parameters that differ between horizons."""
+        found = []
+        for same in zip(*(each.policies for each in self.results), strict=True):
+            shown = [each.shown_params() for each in same]
+            names = dict.fromkeys(name for each in shown for name in each)
+            found.append(frozenset(name for name in names if any(each.get(name) != shown[0].get(name) for each in shown)))
+        return found
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """One short label per policy, as `Result.labels`; a policy that differs between horizons is called tuned.
+
+        Example:
+            >>> import rotting
+            >>> problems = rotting.grid(rotting.problems.two_arms, horizon=[100, 200])
+            >>> rotting.sweep([rotting.tuned(rotting.GLRUCB), rotting.UCB1()], problems, runs=2).labels
+            ('GLR-UCB, tuned', 'UCB1')
+        """
+        return numbered(labels_of(self.policies, self._tuned))
 
     @property
     def varying(self) -> tuple[str, ...]:
@@ -164,7 +190,7 @@ class Study:
         """Yield the points, problem by problem."""
         for k, result in enumerate(self.results):
             problem = {name: values[k] for name, values in self.parameters.items()}
-            for policy, regret in zip(result.policies, result.regret[:, :, -1], strict=True):
+            for policy, regret in zip(self.policies, result.regret[:, :, -1], strict=True):
                 yield _Point(problem, policy, regret, result.reference)
 
     @property
@@ -172,8 +198,12 @@ class Study:
         """The parameters of policies that vary, as `raw-ucb.alpha`, each with the name of the policy and of the parameter."""
         found = {}
         for kind in dict.fromkeys(each.name for each in self.policies):
-            shown = [each.shown_params() for each in self.policies if each.name == kind]
-            for name in dict.fromkeys(name for each in shown for name in each):
+            members = [k for k, each in enumerate(self.policies) if each.name == kind]
+            shown, tuned = (
+                [self.policies[k].shown_params() for k in members],
+                frozenset().union(*(self._tuned[k] for k in members)),
+            )
+            for name in dict.fromkeys(name for each in shown for name in each if name not in tuned):
                 if len({each.get(name) for each in shown}) > 1:
                     found[f"{kind}.{name}"] = kind, name
         return found
@@ -208,7 +238,7 @@ class Study:
         """Return the lines below a table, which are also in the caption of a plot."""
         runs = self.results[0].runs
         references = (each.reference for each in self.results)
-        return (*regret_against(*references), *([what_runs_can_miss(runs)] if runs > 1 else []))
+        return (*regret_against(*references), *plain_notes(self.policies), *([what_runs_can_miss(runs)] if runs > 1 else []))
 
     def _axis(self, name: str, given: str | None, default: str | None) -> str:
         """Return the given parameter after a check, by default `default`; `name` is the name of the argument, for errors."""
@@ -269,7 +299,7 @@ class Study:
             >>> [(row["L"], row["policy"]) for row in study.table().rows]
             [(0.1, 'UCB1'), (0.1, 'RAW-UCB 1.4'), (1.0, 'UCB1'), (1.0, 'RAW-UCB 1.4')]
         """
-        labels = self.results[0].labels * len(self.results)
+        labels = self.labels * len(self.results)
         rows: list[Row] = [
             {**point.problem, "reference": point.reference, "policy": label, **regret_cells(point.regret)}
             for label, point in zip(labels, self._points(), strict=True)
@@ -302,7 +332,7 @@ class Study:
             )
             for k, result in enumerate(self.results)
         ]
-        table = ranking_table(problems, first.labels, base, correction, self._heading(), self._notes())
+        table = ranking_table(problems, self.labels, base, correction, self._heading(), self._notes())
         return self._with_problems(table.lines, table.columns, table.rows, table.notes)
 
     def best(self) -> FormattedTable:
@@ -333,9 +363,9 @@ class Study:
                         **{name: values[k] for name, values in self.parameters.items()},
                         "reference": result.reference,
                         "kind": kind,
-                        "policy": result.labels[first],
+                        "policy": self.labels[first],
                         "regret": mean_interval(best),
-                        "next": result.labels[second],
+                        "next": self.labels[second],
                         "behind": mean_interval(after - best),
                     }
                 )
@@ -366,7 +396,7 @@ class Study:
             order = np.argsort([geometric_mean(each) for each in final.mean(axis=2)], kind="stable")
             for place in order:
                 ratio = mean_ratio(final[place], final[order[0]])
-                rows.append({"kind": kind, "policy": self.results[0].labels[members[place]], "ratio": ratio})
+                rows.append({"kind": kind, "policy": self.labels[members[place]], "ratio": ratio})
         columns = (
             value_column("policy"),
             Column("times the best", lambda row: format(row["ratio"].mean, ",.3f")),
@@ -444,7 +474,7 @@ class Study:
     def _mean_curves(self, axis: str) -> list[Curve]:
         """Return the mean regret over a parameter, a curve for every combination of the others."""
         curves: dict[str, list[tuple[float, Floats]]] = {}
-        texts, policies = self._texts(), dict(zip(self.policies, labels_of(self.policies), strict=True))
+        texts, policies = self._texts(), dict(zip(self.policies, labels_of(self.policies, self._tuned), strict=True))
         for point in self._points():
             value = self._value(point, axis)
             if isinstance(value, str):
@@ -591,7 +621,7 @@ class Study:
         """
         frames = []
         for k, result in enumerate(self.results):
-            frame = result.to_pandas()
+            frame = regret_frame(self.labels, result.first_run, result.checkpoints, result.regret, result.reference)
             for place, (name, values) in enumerate(self.parameters.items()):
                 frame.insert(place, name, values[k])
             frames.append(frame)

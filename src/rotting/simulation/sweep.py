@@ -3,15 +3,14 @@
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.decays import name_of
-from rotting.simulation.plan import Simulation
+from rotting.simulation.plan import Competitor, Simulation
 from rotting.simulation.result import numbered
 from rotting.simulation.simulate import AnyEngine, simulate_all
 from rotting.simulation.study import Study, Value, checked_parameters, number_or_text
@@ -85,7 +84,7 @@ def grid(make: Callable[..., Item], /, **parameters: object) -> ParameterGrid[It
 
 
 def sweep(
-    policies: Policy | Sequence[Policy],
+    policies: Competitor | Sequence[Competitor],
     problems: Playable | Sequence[Playable],
     horizon: int | None = None,
     runs: int = 100,
@@ -101,7 +100,8 @@ def sweep(
     Every problem is played with the same seed, so comparisons are paired: in run r, all policies have the same rewards.
 
     Args:
-        policies: one or several, such as `rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4])`.
+        policies: one or several, such as `rotting.grid(rotting.RAWUCB, alpha=[0.5, 1.4])`. They may be plain classes, as for
+            `simulate`, and `rotting.tuned` makes a policy for the horizon of each problem.
         problems: one or several problems or families, such as `rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0])`. The
             parameters of a grid become those of the study, as texts if they are not numbers. Problems that are not from a grid
             are distinguished by their names, with a number added if two are the same.
@@ -135,8 +135,9 @@ def sweep(
         hint = "; vary it with grid(two_arms, horizon=[...])"
         raise InvalidTypeError("horizon", "be one whole number for all problems", horizon, hint=hint)
     marks = None if checkpoints is None else list(checkpoints)
+    given: object = policies
     # An iterator would be empty for the second problem.
-    players = tuple(policies) if isinstance(policies, Iterator) else policies
+    players: Any = tuple(given) if isinstance(given, Iterator) else given
     simulations = [Simulation(players, each, horizon, runs, seed, marks) for each in listed]
     results = simulate_all(simulations, workers, progress, keep, engine)
     return Study(parameters or {"problem": numbered([each.problem_name for each in results])}, results)

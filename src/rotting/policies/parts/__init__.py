@@ -18,6 +18,7 @@ and what makes them fast, is here:
     presence             which arms a live bandit has, where their number counts, and exploration in turn
     reward_scale         rewards in a declared range, or Gaussian
     doubling             the doubling trick
+    plain                plain classes as policies, which the interpreter plays
 
 A part leaves open what its policies choose: a function marked `@slot` (`kernels/binding.py`). Tables such as `HULL_WINDOWS` say
 what fills the slots of `largest_index`; functions such as `by_index` or `thompson` fill slots with a policy's own functions,

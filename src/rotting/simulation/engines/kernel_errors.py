@@ -192,6 +192,8 @@ def game_error(task: Task, chunk: Chunk, error: Exception) -> KernelError:
     played = chunk.pulls.sum(axis=1)
     row = int(np.argmax(played < game.setting.horizon))  # the run that was not played to its end
     t, run = int(played[row]) + 1, task.first_run + row
+    if isinstance(error, KernelError):  # of a plain class
+        return type(error)(f"{error}, in round {t} of run {run}")
     found: Exception | None = error if frames_of(loop, error) else None
     if found is None and t <= _REPLAY_ROUNDS:
         found = replay(type(error), loop, *game.arguments(run, task.blank().first(1), _StopAfter(t)))

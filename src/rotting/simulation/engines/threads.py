@@ -7,6 +7,7 @@ code is not cached and that would end sooner interpreted than compiling takes is
 import math
 import threading
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -18,8 +19,9 @@ import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.common.progress import Progress
-from rotting.errors import KernelError
+from rotting.errors import KernelError, RepeatWarning
 from rotting.policies.kernels.readable_errors import MISTAKES, is_library_code
+from rotting.policies.parts.plain import PlainPolicy
 from rotting.simulation.engines.game import CANCEL, DONE
 from rotting.simulation.engines.kernel_errors import game_error
 from rotting.simulation.engines.task import Chunk, Game, PlayedTask, Task
@@ -66,6 +68,8 @@ class Threads:
         """Submit the tasks of one game, and yield those of any game that finish meanwhile."""
         game = tasks[0].game
         yield from pool.finished()
+        if isinstance(game.policy, PlainPolicy):
+            _warn_if_not_repeated(game, tasks[0].first_run)
         interpreted = self._is_interpreted(game, sum(task.rounds for task in tasks))
         play: Play | None = _play_interpreted if interpreted else None
         checked: Play | None = None
@@ -91,6 +95,8 @@ class Threads:
 
     def _is_interpreted(self, game: Game, rounds: int) -> bool:
         """Return whether so many rounds of a game are interpreted."""
+        if isinstance(game.policy, PlainPolicy):
+            return True
         if self._mode != "auto":
             return self._mode == "never"
         if not is_library_code(game.loop) or loop_entry(game).is_available:
@@ -104,12 +110,29 @@ def _interpreted_seconds(game: Game) -> float:
     The first rounds are played: those in which every arm is pulled for the first time, which are cheap, and 100 more, which
     count. A later round may take longer; the estimate need not be better than what compiling takes.
     """
+    chunk = _first_rounds(game, 0)
+    return chunk.seconds / min(int(chunk.pulls.sum()), _TIMED_ROUNDS)
+
+
+def _first_rounds(game: Game, run: int, record: tuple[str, ...] = ()) -> Chunk:
+    """Play the first rounds of a run interpreted: those in which every arm is pulled for the first time, and 100 more."""
     setting = game.setting
     rounds = min(setting.horizon, setting.n_arms + _TIMED_ROUNDS)
-    some = Game(game.policy, replace(setting, checkpoints=np.array([rounds]), optimum=np.zeros(1)))
+    some = Game(game.policy, replace(setting, checkpoints=np.array([rounds]), optimum=np.zeros(1), record=record))
     with np.errstate(all="ignore"):
-        seconds = _play(Task(some, 0, 1), game.loop, np.zeros(2, np.int64)).seconds
-    return seconds / min(rounds, _TIMED_ROUNDS)
+        return _play(Task(some, run, 1), some.loop, np.zeros(2, np.int64))
+
+
+def _warn_if_not_repeated(game: Game, run: int) -> None:
+    """Warn of a plain class that plays the first rounds of a run differently when it plays them again."""
+    one, two = (np.asarray(_first_rounds(game, run, ("arms",)).record[:1]) for _ in range(2))
+    if not np.array_equal(one, two):
+        warnings.warn(
+            f"{game.policy.title} does not play run {run} again as before: it must keep nothing from one run to the next, and "
+            "draw its random numbers from `seed`, if its constructor has this argument",
+            RepeatWarning,
+            stacklevel=2,
+        )
 
 
 def loop_entry(game: Game, checked: bool = False) -> EntryPoint:
@@ -144,7 +167,7 @@ def _play(task: Task, loop: Loop, signal: Ints) -> Chunk:
     try:
         loop(*arguments)
     except MISTAKES as error:
-        raise game_error(task, chunk, error) from None
+        raise game_error(task, chunk, error) from error.__cause__  # that of a plain class
     return chunk._replace(seconds=time.thread_time() - began)
 
 
