@@ -144,7 +144,7 @@ _POINTS, _WEIGHTS, _AREAS = _rule(_ORDER)
 for _table in (_POINTS, _WEIGHTS, _AREAS):  # as in compiled code, where constants cannot be written to
     _table.setflags(write=False)
 _DEPTH = 28.0  # where the log of a density has fallen by this much, what lies beyond is below 1e-13
-_LENGTH = 2.0  # of a panel in standard deviations: 16 points integrate it to 1e-13, and all of its parts
+_LENGTH = 2.5  # of a panel in standard deviations: 16 points integrate it to 1e-12, and all of its parts
 _LONG = 4.0  # of a panel whose parts do not count
 _CLEAR = 1e4  # the size a + b up to which the log-density of a Beta is accurate to 1e-11 as a sum of two large terms
 _LEAST = 1e-300  # what is divided by
@@ -196,6 +196,7 @@ class _Densities(NamedTuple):
 
     first: Floats  # [K] a of a Beta, or the mean of a Gaussian
     second: Floats  # [K] b of a Beta, or the standard deviation of a Gaussian
+    log_size: Floats  # [K] the logarithm of a + b, of a Beta
     peak: Floats  # [K] where the density is largest
     height: Floats  # [K] the log-density there, of a Beta up to the size _CLEAR; else NaN
     left: Floats  # [K] where the density begins to matter
@@ -213,6 +214,7 @@ def _new_densities(kind: int, posteriors: Floats) -> tuple[_Densities, float]:
     d = _Densities(
         first=posteriors[:, 0].copy(),
         second=posteriors[:, 1].copy(),
+        log_size=np.zeros(n),
         peak=np.empty(n),
         height=np.full(n, math.nan),
         left=np.empty(n),
@@ -238,8 +240,10 @@ def _new_densities(kind: int, posteriors: Floats) -> tuple[_Densities, float]:
     for k in range(n):
         a, b = d.first[k], d.second[k]
         d.peak[k] = a if kind == GAUSSIAN else log(a / b)
-        if kind != GAUSSIAN and a + b <= _CLEAR:
-            d.height[k] = a * log(a / (a + b)) + b * log(b / (a + b))
+        if kind != GAUSSIAN:
+            d.log_size[k] = log(a + b)
+            if a + b <= _CLEAR:
+                d.height[k] = a * log(a / (a + b)) + b * log(b / (a + b))
         d.right[k] = _right_end(kind, a, b)
         if d.right[k] > start:
             d.scale[k] = 1.0 / _rough_integral(kind, a, b)
@@ -254,18 +258,6 @@ def _log_odds(kind: int, y: float) -> tuple[float, float]:
     return min(0.0, y) - tail, min(0.0, -y) - tail
 
 
-def _panel(most: float, first: float, second: float, log_odds: tuple[float, float], x: float, rest: float) -> float:
-    """Return a length over which the density of a Beta is easy to integrate, from the point x = 1 - rest."""
-    size = first + second
-    bend = size * x * rest
-    short = most / math.sqrt(1.0 + bend)
-    if bend >= 1.0:
-        return short
-    # In its tails, a log-density is a line, a long one for a small a or b: it bends about -log_bend further on.
-    log_bend = log(size) + log_odds[0] + log_odds[1]
-    return max(short, min(-0.5 * log_bend, 12.0 / max(abs(first * rest - second * x), _LEAST)))
-
-
 @allocates_nothing
 def _panel_end(kind: int, d: _Densities, y: float, end: float, most: float) -> float:
     """Return the end of a panel from y on over which every density is easy to integrate."""
@@ -273,15 +265,31 @@ def _panel_end(kind: int, d: _Densities, y: float, end: float, most: float) -> f
     x, rest = exp(here[0]), exp(here[1])
     for k in range(d.scale.size):
         if d.scale[k] > 0.0 and y < d.right[k] and d.left[k] < stop:
+            begin = max(y, d.left[k])
             if kind == GAUSSIAN:
-                length = most * d.second[k]
-            elif d.left[k] <= y:
-                length = _panel(most, d.first[k], d.second[k], here, x, rest)
+                stop = min(stop, begin + most * d.second[k])
+            elif begin == y:
+                stop = _beta_end(d, k, y, stop, most, here, x, rest)
             else:
-                there = _log_odds(kind, d.left[k])
-                length = _panel(most, d.first[k], d.second[k], there, exp(there[0]), exp(there[1]))
-            stop = min(stop, max(y, d.left[k]) + length)
+                there = _log_odds(kind, begin)
+                stop = _beta_end(d, k, begin, stop, most, there, exp(there[0]), exp(there[1]))
     return stop
+
+
+def _beta_end(
+    d: _Densities, k: int, y: float, stop: float, most: float, log_odds: tuple[float, float], x: float, rest: float
+) -> float:
+    """Return the end of a panel that was to end at `stop`: nearer to y = log(x / rest) if arm k's Beta asks for it."""
+    first, second, room = d.first[k], d.second[k], stop - y
+    bend = (first + second) * x * rest
+    if room * room * (1.0 + bend) <= most * most:
+        return stop
+    length = most / math.sqrt(1.0 + bend)
+    if bend < 1.0:
+        # In its tails, a log-density is a line, a long one for a small a or b: it bends about -log_bend further on.
+        log_bend = d.log_size[k] + log_odds[0] + log_odds[1]
+        length = max(length, min(-0.5 * log_bend, 12.0 / max(abs(first * rest - second * x), _LEAST)))
+    return min(stop, y + length)
 
 
 @allocates_nothing
@@ -292,14 +300,12 @@ def _advance(kind: int, d: _Densities, k: int, points: Floats, length: float, ad
         kind: of the posteriors.
         d: the densities.
         k: the arm.
-        points: [3, _ORDER] the points y, and their `_log_odds`.
+        points: [5, _ORDER] the points y, their `_log_odds`, and how far these are above those of the last point.
         length: of the panel.
         adds: whether the panel adds to the probabilities; else the integral up to its end suffices.
     """
     if d.scale[k] == 0.0 or points[0, 0] >= d.right[k]:
-        for m in range(_ORDER):
-            d.density[k, m], d.share[k, m] = 0.0, 1.0 if d.scale[k] == 0.0 else d.below[k]
-        return
+        return  # `_add_panel` does not read them
     if points[0, _ORDER - 1] <= d.left[k]:
         return  # density and share are still 0
     a, b, height, scale, before = d.first[k], d.second[k], d.height[k], d.scale[k], d.below[k]
@@ -308,9 +314,13 @@ def _advance(kind: int, d: _Densities, k: int, points: Floats, length: float, ad
     if not math.isnan(height):
         for m in range(size):
             density[m] = a * points[1, m] + b * points[2, m] - height
-    else:
+    elif kind == GAUSSIAN:
         for m in range(size):
             density[m] = -_fall(kind, a, b, d.peak[k], points[0, m])
+    else:  # from the last point of the panel, from which no difference is large
+        last = -_fall(kind, a, b, d.peak[k], points[0, size - 1])
+        for m in range(size):
+            density[m] = last + (a * points[3, m] + b * points[4, m])
     for m in range(size):
         density[m] = scale * exp(density[m])
     for m in range(size):
@@ -327,16 +337,21 @@ def _advance(kind: int, d: _Densities, k: int, points: Floats, length: float, ad
 
 
 @allocates_nothing
-def _add_panel(d: _Densities, product: Floats, length: float) -> None:
-    """Add the probability that each arm's value is the largest and lies in the panel."""
+def _add_panel(d: _Densities, first: float, product: Floats, length: float) -> None:
+    """Add the probability that each arm's value is the largest and lies in the panel, whose first point is given."""
+    for k in range(d.scale.size):
+        if d.scale[k] > 0.0 and first >= d.right[k]:
+            length *= d.below[k]
     for m in range(_ORDER):
         product[m] = length * _WEIGHTS[m]
     for k in range(d.scale.size):
-        for m in range(product.size):
-            product[m] *= max(0.0, d.share[k, m])
+        if d.scale[k] > 0.0 and first < d.right[k]:
+            for m in range(product.size):
+                product[m] *= max(0.0, d.share[k, m])
     for k in range(d.scale.size):
-        for m in range(product.size):
-            d.chance[k, m] += d.density[k, m] * (product[m] / max(d.share[k, m], _LEAST))
+        if d.scale[k] > 0.0 and first < d.right[k]:
+            for m in range(product.size):
+                d.chance[k, m] += d.density[k, m] * (product[m] / max(d.share[k, m], _LEAST))
 
 
 def probabilities_of_largest(kind: int, posteriors: Floats, out: Floats) -> None:
@@ -345,9 +360,10 @@ def probabilities_of_largest(kind: int, posteriors: Floats, out: Floats) -> None
     Deterministic; the error is below 1e-9. Allocates, unlike `choose` and `update`.
     """
     d, start = _new_densities(kind, posteriors)
-    points, product = np.zeros((3, _ORDER)), np.zeros(_ORDER)
-    y, end = start, start
+    points, product = np.zeros((5, _ORDER)), np.zeros(_ORDER)
+    y, end, large = start, start, False
     for k in range(out.size):
+        large = large or (kind != GAUSSIAN and math.isnan(d.height[k]))
         if d.right[k] > start:
             y, end = min(y, d.left[k]), max(end, d.right[k])
     while y < end:
@@ -359,10 +375,15 @@ def probabilities_of_largest(kind: int, posteriors: Floats, out: Floats) -> None
         for m in range(_ORDER):
             points[0, m] = y + length * _POINTS[m]
             points[1, m], points[2, m] = _log_odds(kind, points[0, m])
+        if large:
+            x, rest = exp(points[1, _ORDER - 1]), exp(points[2, _ORDER - 1])
+            for m in range(_ORDER):
+                before = points[0, m] - points[0, _ORDER - 1]
+                points[3, m], points[4, m] = -log1p(rest * expm1(-before)), -log1p(x * expm1(before))
         for k in range(out.size):
             _advance(kind, d, k, points, length, adds)
         if adds:
-            _add_panel(d, product, length)
+            _add_panel(d, points[0, 0], product, length)
         y = stop
     total = 0.0
     for k in range(out.size):
