@@ -57,11 +57,3 @@ def test_a_file_that_holds_something_else_is_refused_without_showing_it(tmp_path
     with pytest.raises(InvalidValueError, match="^line 1 of .* must be a digest, scopes and a name") as caught:
         TokenFile(file)
     assert "rot_secret" not in str(caught.value)
-
-
-def test_only_headers_with_a_token_of_the_file_are_kept_in_memory(tmp_path: Path) -> None:
-    token = new_token(tmp_path / "tokens", "me", ["read"])
-    tokens = TokenFile(tmp_path / "tokens")
-    for header in (b"Bearer wrong", f"Bearer {token}".encode(), b"Bearer worse"):
-        tokens.holder(header)
-    assert list(tokens._cache) == [f"Bearer {token}".encode()]

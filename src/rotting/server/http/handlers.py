@@ -247,18 +247,18 @@ async def list_bandits(asked: "Asked") -> Response:
 
 def _row(service: "Service", record: BanditRecord) -> m.BanditRow:
     """Return a bandit in the list, with what the observer has counted so far."""
-    policy, counted, verdicts = (
-        service.turns.policy(record.name),
+    known, counted, verdicts = (
+        service.turns.known(record.name),
         service.histories.known(record),
         service.observer.verdicts(record),
     )
-    shown = decode(record.description)["policy"] if policy is None else policy.to_json()
+    shown = decode(record.description)["policy"] if known is None else known.bandit.policy.to_json()
     return m.BanditRow(
         record.name,
         shown["policy"],
         shown["params"],
         record.archived,
-        loaded=policy is not None,
+        loaded=known is not None,
         last_hour=None if counted is None else counted.last_hour(time.time()),
         mean=None if counted is None else counted.newest(),
         worn=None if verdicts is None else len(verdicts.worn),

@@ -1,5 +1,6 @@
 """Metrics for Prometheus."""
 
+import sys
 import threading
 import time
 from collections import Counter, OrderedDict
@@ -140,14 +141,15 @@ class Metrics(Collector):
             if counted is None:
                 continue
             worn = frozenset[Hashable]() if verdicts is None else verdicts.worn
-            sums = counted.sums()
+            sums, known = counted.sums(), service.turns.known(record.name)
+            limit = None if known is None else known.bandit.state.most_pending
             values = {
                 "decisions": sums.decisions,
                 "settled": sums.rewards,
                 "lost": sums.lost,
                 "pending": sums.pending,
                 "oldest_pending_seconds": 0.0 if counted.oldest is None else max(0.0, now - counted.oldest),
-                "pending_limit": service.turns.most_pending(record.name),
+                "pending_limit": None if limit == sys.maxsize else limit,
                 "mean": sums.mean,
                 "worn_arms": len(worn),
                 "events": counted.last_read - record.base,

@@ -24,7 +24,6 @@ and remove arms. `read`: read everything. No scope includes another."""
 SCOPES: tuple[TokenScope, ...] = get_args(TokenScope)
 _LINE = re.compile(r"(?P<digest>[0-9a-f]{64}) (?P<scopes>[a-z,]+)(?: bandits=(?P<bandits>\S+))? (?P<name>\S.*)")
 _PATTERN = re.compile(r"[A-Za-z0-9._~-]+\*?|\*")
-_CACHED = 1_000  # Authorization headers whose holder is kept, so that their digest is not computed again
 
 _log = logging.getLogger("rotting.server.http")
 
@@ -128,13 +127,10 @@ class TokenFile:
         self._path = path
         self._stamp = self._read_stamp()
         self._holders = _load(path)
-        self._cache: dict[bytes, Holder] = {}  # by Authorization header
 
     def holder(self, header: bytes) -> Holder | None:
         """Return the holder of the token in an `Authorization` header, or None; the time taken does not depend on the token."""
-        found = self._cache.get(header)
-        if found is not None:
-            return found
+        found = None
         kind, _, token = header.partition(b" ")
         if kind.lower() != b"bearer":
             return None
@@ -142,8 +138,6 @@ class TokenFile:
         for digest, holder in self._holders:
             if hmac.compare_digest(digest, given):
                 found = holder
-        if found is not None and len(self._cache) < _CACHED:
-            self._cache[header] = found
         return found
 
     def _read_stamp(self) -> tuple[int, ...]:
@@ -168,5 +162,4 @@ class TokenFile:
         except RottingError as error:
             _log.error("the token file was not reloaded: %s", error)
         else:
-            self._cache = {}
             _log.warning("the token file was reloaded")

@@ -270,12 +270,10 @@ class Database(ABC):
 
     # --- Processes ----------------------------------------------------------------------------------------------------------
 
-    @abstractmethod
-    def before_fork(self) -> None:
+    def before_fork(self) -> None:  # noqa: B027 - mostly there is nothing to do
         """Prepare for a fork: no connection may be in use that a child would share."""
 
-    @abstractmethod
-    def after_fork_in_parent(self) -> None:
+    def after_fork_in_parent(self) -> None:  # noqa: B027
         """Go on after a fork."""
 
     @abstractmethod

@@ -25,10 +25,13 @@ from rotting.simulation.engines.tiers import CompileMode
 
 T = TypeVar("T")
 
-_CHANGES = ("pull", "decide", "reward", "reward_many", "update", "cancel", "expire", "pause", "resume")
-_ARM_CHANGES = ("add_arm", "remove_arm", "retire", "revive", "forget")
-_VIEWS = ("preview", "explain", "propensities", "uplift", "get_state")
-_PROPERTIES = ("policy", "arms", "rounds", "pending", "is_compiled")
+_CHANGES = (
+    "pull", "decide", "reward", "reward_many", "update", "cancel", "expire", "pause", "resume",
+    "add_arm", "remove_arm", "retire", "revive", "forget",
+)  # fmt: skip
+_VIEWS = (
+    "preview", "explain", "propensities", "uplift", "get_state", "policy", "arms", "rounds", "pending", "is_compiled",
+)  # fmt: skip
 
 
 class DurableBandit(Bandit[Arm]):
@@ -123,8 +126,11 @@ class DurableBandit(Bandit[Arm]):
 
 
 def _forward(name: str, *, changes: bool) -> None:
-    """Give `DurableBandit` a method of `Bandit` that is made in a turn, or on the newest state."""
+    """Give `DurableBandit` a method or a property of `Bandit` that is made in a turn, or on the newest state."""
     method = getattr(Bandit, name)
+    if isinstance(method, property):
+        setattr(DurableBandit, name, property(lambda self: self._read(method.fget), doc=method.__doc__))
+        return
 
     @functools.wraps(method)
     def forwarded(self: DurableBandit, *args: Any, **options: Any) -> Any:
@@ -136,22 +142,10 @@ def _forward(name: str, *, changes: bool) -> None:
     setattr(DurableBandit, name, forwarded)
 
 
-def _forward_property(name: str) -> None:
-    """Give `DurableBandit` a property of `Bandit`, on the newest state."""
-    get: Callable[[Bandit[Any]], Any] = getattr(Bandit, name).fget
-
-    def forwarded(self: DurableBandit) -> Any:
-        return self._read(get)
-
-    setattr(DurableBandit, name, property(forwarded, doc=get.__doc__))
-
-
-for _name in (*_CHANGES, *_ARM_CHANGES):
+for _name in _CHANGES:
     _forward(_name, changes=True)
 for _name in _VIEWS:
     _forward(_name, changes=False)
-for _name in _PROPERTIES:
-    _forward_property(_name)
 
 
 def open(  # noqa: A001 - `rotting.open`, as `gzip.open`

@@ -270,12 +270,6 @@ class PostgresDatabase(Database):
         """Raise a `StoreError` if the server does not answer."""
         self.now()
 
-    def before_fork(self) -> None:
-        """Do nothing: a child leaves the connections of its parent alone."""
-
-    def after_fork_in_parent(self) -> None:
-        """Do nothing."""
-
     def after_fork(self) -> None:
         """Forget all connections, which belong to the parent process."""
         self._inherited = [*self._idle, *getattr(self, "_inherited", [])]  # never closed: the server would end the parent's

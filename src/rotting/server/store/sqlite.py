@@ -99,6 +99,8 @@ class SQLiteDatabase(Database):
     """
 
     one_lane = True
+    _writer: apsw.Connection | None
+    _reader: apsw.Connection | None
 
     def __init__(
         self, path: str | os.PathLike[str], durability: Durability = "disk", *, create: bool = True, readonly: bool = False
@@ -109,26 +111,20 @@ class SQLiteDatabase(Database):
         self._synchronous = "FULL" if durability == "disk" else "NORMAL"
         self._readonly, self._create = readonly, create and not readonly
         self._closed = False
-        self._writer: apsw.Connection | None = None
         self._forget_connections()
         self._check_path()
         if not readonly:
             with self._errors():
                 self._writer = self._connect_writer()
         else:
-            with self._reader():
-                pass
+            self.count()
         found = self.path.stat()
         self._identity = found.st_dev, found.st_ino
 
     def _forget_connections(self) -> None:
-        self._writer = None
-        self._readers: list[apsw.Connection] = []
+        self._writer = self._reader = None
         self._gate: int | None = None
-        self._mutex = threading.Lock()  # for the list of readers
-        self._lent = 0
-        self._returned = threading.Condition(self._mutex)
-        self._turn = threading.Lock()  # for the writer
+        self._writing, self._reading = threading.Lock(), threading.Lock()  # held while a connection is used
 
     # --- Connections --------------------------------------------------------------------------------------------------------
 
@@ -222,31 +218,18 @@ class SQLiteDatabase(Database):
             raise StoreFailedError("is closed: open it again", self.path)
 
     @contextmanager
-    def _reader(self) -> Iterator[apsw.Connection]:
-        """Lend a connection for reading."""
+    def _read(self) -> Iterator[apsw.Connection]:
+        """Lend the connection for reading."""
         self._check_open()
-        with self._errors():
-            with self._mutex:
-                connection = self._readers.pop() if self._readers else None
-                self._lent += 1
+        with self._errors(), self._reading:
+            if self._reader is None:
+                self._reader = self._connect_reader()
             try:
-                if connection is None:
-                    connection = self._connect_reader()
-                yield connection
+                yield self._reader
             except BaseException:
-                if connection is not None:
-                    connection.close(True)
-                connection = None
+                self._reader.close(True)
+                self._reader = None
                 raise
-            finally:
-                with self._mutex:
-                    self._lent -= 1
-                    self._returned.notify_all()
-                    if connection is not None and not self._closed and len(self._readers) < 4:
-                        self._readers.append(connection)
-                        connection = None
-                if connection is not None:
-                    connection.close(True)
 
     def _connect_reader(self) -> apsw.Connection:
         connection = self._connect(apsw.SQLITE_OPEN_READONLY)
@@ -273,7 +256,7 @@ class SQLiteDatabase(Database):
         self._check_open()
         if self._readonly:
             raise StoreReadOnlyError("was opened for reading only", self.path)
-        with self._turn:
+        with self._writing:
             with self._errors():
                 if self._writer is None:
                     self._writer = self._connect_writer()
@@ -330,7 +313,7 @@ class SQLiteDatabase(Database):
 
     def rows(self, statement: str, *values: object) -> list[Any]:
         """Return the rows of a statement that only reads."""
-        with self._reader() as connection:
+        with self._read() as connection:
             return list(connection.execute(_statement(statement), values))
 
     def now(self) -> int:
@@ -345,13 +328,13 @@ class SQLiteDatabase(Database):
 
     def check(self) -> list[str]:
         """Check every page of the file."""
-        with self._reader() as connection:
+        with self._read() as connection:
             ((result,),) = connection.execute("PRAGMA integrity_check(1)")
             return [] if result == "ok" else [f"{self.path} is damaged: {' '.join(str(result).split())}"]
 
     def copy_to(self, target: Path) -> None:
         """Write a copy of the file as it is at this moment into a new file."""
-        with self._reader() as connection, self._errors():
+        with self._read() as connection:
             connection.execute("VACUUM INTO ?", (str(target),))
 
     def check_ready(self) -> None:
@@ -366,15 +349,14 @@ class SQLiteDatabase(Database):
 
     def before_fork(self) -> None:
         """Close all connections: SQLite counts the locks of a process, and a child would take the parent's for its own."""
-        self._turn.acquire()
-        self._mutex.acquire()
-        self._returned.wait_for(lambda: not self._lent, _BUSY_SECONDS)
+        self._writing.acquire()
+        self._reading.acquire()
         self._close_connections()
 
     def after_fork_in_parent(self) -> None:
         """Go on; connections are opened when they are needed."""
-        self._mutex.release()
-        self._turn.release()
+        self._reading.release()
+        self._writing.release()
 
     def after_fork(self) -> None:
         """Begin anew; there are no connections."""
@@ -384,15 +366,15 @@ class SQLiteDatabase(Database):
             os.close(gate)
 
     def _close_connections(self) -> None:
-        connections = [*self._readers, *([] if self._writer is None else [self._writer])]
-        self._readers, self._writer = [], None
-        for connection in connections:
-            connection.close(True)
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                connection.close(True)
+        self._reader = self._writer = None
 
     def close(self) -> None:
         """Close all connections."""
         self._closed = True
-        with self._turn, self._mutex:
+        with self._writing, self._reading:
             self._close_connections()
             if self._gate is not None:
                 os.close(self._gate)

@@ -460,10 +460,9 @@ class Turns:
         """Whether it is not closed."""
         return not self._closed
 
-    def policy(self, name: str) -> Policy | None:
-        """Return the policy of a bandit, if it is in memory."""
-        folded = self._folded.get(name)
-        return None if folded is None else folded.bandit.policy
+    def known(self, name: str) -> Folded | None:
+        """Return a bandit as it is in memory, if it is; it may be behind its log."""
+        return self._folded.get(name)
 
     @property
     def waiting(self) -> int:
@@ -481,12 +480,6 @@ class Turns:
     def loaded(self) -> int:
         """How many bandits are in memory."""
         return len(self._folded)
-
-    def most_pending(self, name: str) -> int | None:
-        """Return how many decisions of a bandit can be pending, if it is in memory and there is a limit."""
-        folded = self._folded.get(name)
-        most = sys.maxsize if folded is None else folded.bandit.state.most_pending
-        return None if most == sys.maxsize else most
 
     def settle_windows(self) -> None:
         """Settle the decisions whose reward window has closed, of all bandits of the store, in turns of their own."""
@@ -644,7 +637,7 @@ class Turns:
                 return None
             folded.lock.acquire()
             turn.locks.callback(folded.lock.release)
-            return folded, Reading([], {}, self._now(transaction, folded))
+            return folded, transaction.read(folded.record, 1, ())
         # A read that takes long must not keep the lock of the database waiting.
         if folded is None or not folded.lock.acquire(timeout=_PATIENCE):
             turn.defer(name, calls)
@@ -660,9 +653,6 @@ class Turns:
             return None
         folded.record = record
         return folded, reading
-
-    def _now(self, transaction: Transaction, folded: Folded) -> int:
-        return transaction.read(folded.record, 1, ()).now
 
     def _create(self, transaction: Transaction, name: str, calls: list[Call[Any]]) -> Folded | None:
         """Create a bandit if one of the calls wants to, and none of this name was created meanwhile."""
@@ -788,15 +778,7 @@ class Turns:
     def _load_for_calls(self, name: str) -> None:
         error: BaseException | None = None
         try:
-            with self._mutex:
-                folded = self._folded.get(name)
-            if folded is None:
-                self._load(name)
-            else:
-                with folded.lock:
-                    intact = self._catch_up(folded)
-                if not intact:
-                    self._drop(folded)
+            self.read(name, lambda folded: None)
         except BaseException as caught:  # noqa: BLE001 - the callers get it
             error = caught
         if isinstance(error, _PASSING):  # the lane waits for the database
