@@ -20,11 +20,14 @@ from rotting.cli.arguments import (
     parse_value,
     read_engine,
     read_policies,
+    read_policy,
     read_problem,
     say,
     user_errors,
 )
 from rotting.common.rules import suggest
+
+NAMED_REFERENCES = ("optimal", "greedy", "best arm")
 
 
 class _Parameter(TypedDict):
@@ -145,6 +148,7 @@ def add_list(commands: Commands) -> None:
 def _simulate(options: argparse.Namespace) -> None:
     policies = read_policies(options.policy)
     problem = read_problem(options.problem, options.horizon)
+    reference = options.reference if options.reference in {None, *NAMED_REFERENCES} else read_policy(options.reference)
     out = None if options.out is None else new_path("out", options.out)
     plot = None if options.plot is None else new_picture_path("plot", options.plot)
 
@@ -155,7 +159,9 @@ def _simulate(options: argparse.Namespace) -> None:
         if getattr(options, name) is not None:
             numbers[name] = parse_value(getattr(options, name))
     with read_engine(options) as engine, user_errors():
-        result = simulate(policies, problem, engine=engine, compile=options.compile, progress=True, **numbers)
+        result = simulate(
+            policies, problem, engine=engine, compile=options.compile, progress=True, reference=reference, **numbers
+        )
     # Files come first, since the reader of the pipe may close it early. The table is printed even if the disk is full.
     try:
         if out is not None:
@@ -190,6 +196,9 @@ def add_simulate(commands: Commands) -> None:
     simulate.add_argument("--seed", default="0", metavar="N", help="the same seed gives the same result; default: 0")
     simulate.add_argument(
         "--first-run", metavar="N", help="number of the first run; default: 0. Result.merge joins results of different runs"
+    )
+    simulate.add_argument(
+        "--reference", metavar="WHAT", help="what regret is measured against: optimal, greedy, 'best arm' or a policy"
     )
     add_engine_options(simulate)
     add_compile_option(simulate)

@@ -28,6 +28,8 @@ from rotting.problems.mean_table import SUM, Means, column_of, mean_at, mean_bou
 from rotting.problems.problem import Problem
 
 OPTIMAL = "optimal"
+GREEDY = "greedy"
+BEST_ARM = "best arm"
 GREEDY_RISING = "greedy (not optimal: some arms rise with their pulls)"
 GREEDY_TWO_CLOCKS = "greedy (not optimal: the problem rots with its pulls and with time)"
 
@@ -40,7 +42,7 @@ MAX_STATES = 50_000_000  # of (T + 1)^(1 + arms that follow their pulls), which 
 
 
 def reference_kind(reference: str) -> str:
-    """Return the first word of a reference, "optimal" or "greedy", without the reason.
+    """Return a reference without the reason: "optimal", "greedy", "best arm", or a policy.
 
     Example:
         >>> reference_kind(GREEDY_RECOVERING)
@@ -65,6 +67,8 @@ def regret_against(*references: str) -> tuple[str, ...]:
     Example:
         >>> regret_against(OPTIMAL, OPTIMAL)
         ('Regret against the optimal policy.',)
+        >>> regret_against(BEST_ARM)[0]
+        'Regret against the best single arm of each run.'
         >>> for line in regret_against(OPTIMAL, GREEDY_RECOVERING):
         ...     print(line)
         Regret against the optimal policy or, where the reference is greedy, against the greedy oracle.
@@ -72,19 +76,42 @@ def regret_against(*references: str) -> tuple[str, ...]:
         Regrets against different references cannot be compared.
         Note: unless the reference is optimal, regret is underestimated and can even be negative.
     """
-    different = dict.fromkeys(references)
-    kinds = {reference_kind(each) for each in different}
-    if kinds == {OPTIMAL}:
+    kinds = dict.fromkeys(sorted(map(reference_kind, references), key=lambda kind: kind != OPTIMAL))
+    names = {OPTIMAL: "the optimal policy", GREEDY: "the greedy oracle", BEST_ARM: "the best single arm of each run"}
+    named = [names.get(kind, f"{kind} in the same runs") for kind in kinds]
+    reasons = "; ".join(dict.fromkeys(each.partition(" (")[2].rstrip(")") for each in references if " (" in each))
+    if [*kinds] == [OPTIMAL]:
         return ("Regret against the optimal policy.",)
-    reasons = "; ".join(each.partition(" (")[2].rstrip(")") for each in different if each != OPTIMAL)
-    lines = [f"Regret against the greedy oracle ({reasons})."]
-    if OPTIMAL in kinds:
+    if len(kinds) == 1:
+        lines = [f"Regret against {named[0]}{f' ({reasons})' if reasons else ''}."]
+    else:
+        others = (f"where the reference is {kind}, against {name}" for kind, name in zip([*kinds][1:], named[1:], strict=True))
         lines = [
-            "Regret against the optimal policy or, where the reference is greedy, against the greedy oracle.",
-            f"About the greedy oracle: {reasons}.",
+            f"Regret against {named[0]} or, {'; '.join(others)}.",
+            *([f"About the greedy oracle: {reasons}."] if reasons else []),
             "Regrets against different references cannot be compared.",
         ]
     return (*lines, "Note: unless the reference is optimal, regret is underestimated and can even be negative.")
+
+
+def price_of_optimum(problem: Problem, horizon: int, label: str) -> str:
+    """Return a sentence that says what the optimum would cost, for a problem whose reference has another label.
+
+    Example:
+        >>> from rotting.problems import Sum
+        >>> problem = Problem([Sum(np.linspace(1, 0, 1_000), np.linspace(0, -1, 1_000))] * 3)
+        >>> price_of_optimum(problem, 1_000, GREEDY_TWO_CLOCKS)
+        'it takes a table of 1e+12 pull counts, and at most 50,000,000 are computed'
+    """
+    if label == GREEDY_TWO_CLOCKS:
+        by_pulls, _ = _split_arms(problem.means(horizon))
+        states = float(horizon + 1) ** (len(by_pulls) + 1)
+        return f"it takes a table of {states:.2g} pull counts, and at most {MAX_STATES:,} are computed"
+    if label == GREEDY_RISING:
+        sums = float(horizon) ** 2 * (problem.n_arms - 1)
+        return f"it takes up to {sums:.2g} divisions of the rounds among the arms, and at most {MAX_SHARES:,} are computed"
+    exponent = horizon * math.log10(problem.n_arms)
+    return f"no way is known but to try every sequence of arms, about 1e{exponent:,.0f} of them"
 
 
 def optimal_rewards(problem: Problem, horizon: int | None = None, checkpoints: Sequence[int] | Ints | None = None) -> Reference:

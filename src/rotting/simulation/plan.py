@@ -20,6 +20,7 @@ from rotting.simulation.engines.extensions import Extensions, check_size, extend
 from rotting.simulation.engines.greedy import FamilyDraws, play_greedily
 from rotting.simulation.engines.task import Game, Setting
 from rotting.simulation.engines.tiers import CompileMode
+from rotting.simulation.references import ChosenReference, check_reference, reference_policies
 
 if TYPE_CHECKING:
     from rotting.problems.mean_table import Means
@@ -90,7 +91,9 @@ class Simulation:
     """Policies, the problem that they play, and the number of runs, all checked; the arguments are those of `simulate`.
 
     Attributes:
-        policies: a tuple.
+        policies: a tuple; after the first `players`, those that only the reference needs.
+        players: the number of policies that the result shows.
+        reference: what regret is measured against, if it was chosen.
         problem: the problem; that of run 0, if every run has its own.
         family: the family that draws the problems; None if there is one problem.
         horizon: rounds of a game.
@@ -121,6 +124,7 @@ class Simulation:
         checkpoints: Iterable[int] | None = None,
         first_run: int = 0,
         record: Record | Sequence[Record] = (),
+        reference: ChosenReference | Competitor = None,
     ) -> None:
         self.runs, self.seed = positive_int("runs", runs), nonnegative_int("seed", seed)
         self.family = problem if isinstance(problem, ProblemFamily) else None
@@ -137,6 +141,12 @@ class Simulation:
         if longest is not None and self.horizon > longest:
             raise InvalidValueError("horizon", f"be at most {longest}, that of {self.family!r}", self.horizon)
         self.policies = made_policies(policies, problem.n_arms, self.horizon)
+        self.players = len(self.policies)
+        if not isinstance(reference, str | None):
+            (reference,) = made_policies(reference, problem.n_arms, self.horizon)
+        self.reference = check_reference(reference, problem, self.horizon, self.family)
+        extra = [each for each in reference_policies(self.reference, problem.n_arms) if each not in self.policies]
+        self.policies += tuple(extra)
         for policy in self.policies:
             _check_fit(policy, problem, self.horizon, self.family)
         self.checkpoints = _check_checkpoints(checkpoints, self.horizon)
@@ -149,7 +159,7 @@ class Simulation:
     def _value(self) -> tuple[Hashable, ...]:
         problem = self.problem if self.family is None else self.family
         rounds = self.checkpoints.tobytes(), self.first_run, self.record
-        return self.policies, problem, self.horizon, self.runs, self.seed, *rounds
+        return self.policies, self.reference, problem, self.horizon, self.runs, self.seed, *rounds
 
     def __eq__(self, other: object) -> bool:
         return self._value() == other._value() if isinstance(other, Simulation) else NotImplemented

@@ -48,13 +48,8 @@ class Ranking:
     @property
     def beats(self) -> NDArray[np.bool_]:
         """Whether the regret of each policy is significantly smaller than that of each other one."""
-        smaller: NDArray[np.bool_] = self.means[:, None] < self.means
-        return np.asarray(smaller & (self.p_values <= 1 - LEVEL))
-
-    @property
-    def tied(self) -> NDArray[np.bool_]:
-        """Whether each policy is the best, or not significantly worse."""
-        return ~self.beats[self.best]
+        smaller = self.means[:, None] < self.means
+        return np.asarray(smaller & (self.p_values <= 1 - LEVEL), np.bool_)
 
     @property
     def ranks(self) -> NDArray[np.int64]:

@@ -24,6 +24,7 @@ from rotting.simulation.engines.task import Chunk, Engine, Task, cut
 from rotting.simulation.engines.threads import Threads
 from rotting.simulation.engines.tiers import CompileMode, resolve_mode
 from rotting.simulation.plan import Competitor, Record, Simulation
+from rotting.simulation.references import ChosenReference, measured_against
 from rotting.simulation.result import Result, mean_time, record_types
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def simulate(
     first_run: int = 0,
     record: Record | Sequence[Record] = (),
     compile: CompileMode = "auto",
+    reference: "ChosenReference | Competitor" = None,
 ) -> Result:
     """Let each policy play `runs` games of `horizon` rounds, and return their pseudo-regret.
 
@@ -138,6 +140,11 @@ def simulate(
         compile: "auto": a game that would end within five seconds interpreted is interpreted, unless its machine code is in the
             cache; others are compiled first. "now": all games are compiled. "never": all games are interpreted. The result is
             the same, bit for bit, but interpreted games do not count for `us_per_round`. See docs/engines.md.
+        reference: what regret is measured against. By default the optimal policy, where it is known and not too expensive, else
+            the greedy oracle; `Result.reference` and all tables and plots say which. "optimal": an error, with the price, if it
+            is not known or too expensive. "greedy": the policy that always pulls the arm with the largest mean. "best arm": the
+            best single arm in hindsight, for each run and each checkpoint; this plays a game of each arm in each run. A policy:
+            what it collects in the same runs.
 
     A plain class has `pull()` or `select()`, which return an arm from 0 to K - 1, and `update(arm, reward)`. Pass
 
@@ -167,8 +174,10 @@ def simulate(
         >>> result = simulate([rotting.RAWUCB(), rotting.UCB1()], problem, runs=20, seed=1)
         >>> result.regret.shape, result.pulls.sum(axis=2).min()
         ((2, 20, 200), np.int64(400))
+        >>> simulate(rotting.RAWUCB(), problem, runs=20, reference=rotting.UCB1()).reference
+        'UCB1(sigma=1.0)'
     """
-    simulation = Simulation(policies, problem, horizon, runs, seed, checkpoints, first_run, record)
+    simulation = Simulation(policies, problem, horizon, runs, seed, checkpoints, first_run, record, reference)
     _warn_of_sigma(simulation)
     return simulate_all([simulation], workers, progress, keep, engine, compile)[0]
 
@@ -299,7 +308,7 @@ class _UnfinishedResult:
             array.setflags(write=False)  # so that the result need not copy it
         simulation, family = self.simulation, self.simulation.family
         problem, seed, horizon = simulation.problem, simulation.seed, simulation.horizon
-        return Result(
+        found = Result(
             policies=simulation.policies,
             problem=problem.describe() if family is None else family.describe(problem, seed, horizon),
             horizon=horizon,
@@ -314,3 +323,4 @@ class _UnfinishedResult:
             first_run=simulation.first_run,
             **self._records,
         )
+        return measured_against(found, simulation.reference, simulation.players)

@@ -11,6 +11,7 @@ from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.decays import name_of
 from rotting.simulation.plan import Competitor, Simulation
+from rotting.simulation.references import ChosenReference
 from rotting.simulation.result import numbered
 from rotting.simulation.simulate import AnyEngine, simulate_all
 from rotting.simulation.study import Study, Value, checked_parameters, number_or_text
@@ -94,6 +95,7 @@ def sweep(
     progress: bool | None = None,
     keep: str | Path | None = None,
     engine: AnyEngine = "threads",
+    reference: ChosenReference | Competitor = None,
 ) -> Study:
     """Let every policy play every problem, and return the results as a study, with tables, plots and the best parameters.
 
@@ -113,6 +115,7 @@ def sweep(
         progress: show a progress bar.
         keep: a folder for finished games: an interrupted sweep resumes there, and a finer grid plays only the new games.
         engine: as for `simulate`.
+        reference: as for `simulate`; if it is "optimal", every problem must have an optimum that can be computed.
 
     Example:
         >>> import rotting
@@ -138,7 +141,7 @@ def sweep(
     given: object = policies
     # An iterator would be empty for the second problem.
     players: Any = tuple(given) if isinstance(given, Iterator) else given
-    simulations = [Simulation(players, each, horizon, runs, seed, marks) for each in listed]
+    simulations = [Simulation(players, each, horizon, runs, seed, marks, reference=reference) for each in listed]
     results = simulate_all(simulations, workers, progress, keep, engine)
     return Study(parameters or {"problem": numbered([each.problem_name for each in results])}, results)
 
