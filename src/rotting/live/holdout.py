@@ -1,8 +1,8 @@
 """The holdout: a share of the decisions is taken uniformly at random, which shows what the policy is worth.
 
 With `holdout=0.05`, one decision in twenty draws each available arm with the same probability. A decision with a `unit` is held
-out if a hash of the unit falls into the share, so that the same user stays on one side; any other decision by a random number
-of its round. In both cases an arm has the propensity `(1 - holdout) p + holdout / K`: that with which the policy chooses it,
+out if a hash of the unit falls into the share, so that the same user stays on one side; any other decision if a hash of its
+round does. In both cases an arm has the propensity `(1 - holdout) p + holdout / K`: that with which the policy chooses it,
 mixed with that of a uniform draw among the K available arms.
 
 `bandit.uplift()` compares the mean rewards of the two sides. Its interval is a confidence sequence: it holds the truth at all
@@ -26,7 +26,7 @@ import numpy as np
 from rotting.common.arrays import Ints
 from rotting.common.rules import Rule, finite
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.policies.kernels.random_numbers import derive_key, uniform
+from rotting.policies.kernels.random_numbers import derive_key
 
 SHARE = Rule("a share from 0 to below 1", low=0.0, high=1.0, open_high=True)
 """The rule for a holdout."""
@@ -41,18 +41,16 @@ def is_held_out(share: float, key: int, t: int, unit: str | None) -> bool:
 
     Example:
         >>> [t for t in range(100) if is_held_out(0.05, 7, t, None)]
-        [5, 27, 45, 53, 97]
+        [17, 38, 53]
     """
     if share <= 0.0:
         return False
-    if unit is not None:
-        return derive_key(key, f"holdout/{unit}") < share * 2.0**63
-    return uniform(derive_key(key, "holdout"), t, 0) < share
+    return derive_key(key, f"holdout of round {t}" if unit is None else f"holdout/{unit}") < share * 2.0**63
 
 
 def uniform_slot(key: int, t: int, among: Ints) -> int:
     """Return the slot that a decision in round t draws if it is held out."""
-    return int(among[int(uniform(derive_key(key, "holdout"), t, 1) * among.size)])
+    return int(among[derive_key(key, f"holdout slot of round {t}") % among.size])
 
 
 @dataclass

@@ -8,15 +8,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Hashable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rotting.errors import RottingError
-from rotting.logs.diagnosis import diagnose
-from rotting.logs.log import Log
 from rotting.server.http.history import Histories
 from rotting.server.store.database import Database, all_records
 from rotting.server.store.events import BanditRecord
 from rotting.server.store.rows import decision_rows
+
+if TYPE_CHECKING:
+    from rotting.logs.log import Log
 
 PAUSE = 10.0
 """Seconds between two looks at all bandits."""
@@ -100,15 +101,17 @@ class Observer:
             self._tell(record, "silent", now.silent - before.silent)
 
 
-def wearing_out(log: tuple[Log, list[Hashable]]) -> frozenset[Hashable]:
+def wearing_out(log: "tuple[Log, list[Hashable]]") -> frozenset[Hashable]:
     """Return the arms of a log that wear out; the log has their positions in a list as names."""
+    from rotting.logs.diagnosis import diagnose  # noqa: PLC0415 - as soon as there is something to judge
+
     table, arms = log
     return frozenset(arms[int(str(each.name))] for each in diagnose(table).arms if each.verdict == "wears out")
 
 
 def newest_log(
     database: Database, record: BanditRecord, windowed: bool, rows: int = _ROWS
-) -> tuple[Log, list[Hashable]] | None:
+) -> "tuple[Log, list[Hashable]] | None":
     """Return the newest decisions of a bandit that have settled, and its arms; None if there are none.
 
     The arms of the log are positions in the list.
@@ -127,5 +130,7 @@ def newest_log(
         "time": [row.time for row in settled],
         "unit": [row.unit or "" for row in settled],
     }
+    from rotting.logs.log import Log  # noqa: PLC0415
+
     has_units = any(row.unit for row in settled)
     return Log(columns, time="time", unit="unit" if has_units else None), arms

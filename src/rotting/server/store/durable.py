@@ -13,7 +13,6 @@ from rotting.live.bandit import Bandit
 from rotting.live.bandit_state import BanditState
 from rotting.live.settings import settings_of
 from rotting.live.values import Duration, seconds_in
-from rotting.logs.tables import read_table
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
 from rotting.server.store.changes import change_settings
@@ -79,6 +78,8 @@ class DurableBandit(Bandit[Arm]):
 
     def learn(self, data: object, *, unknown: UnknownArms = "refuse", name: str | None = None) -> int:
         """Learn many past rewards at once, as `Bandit.learn` does."""
+        from rotting.logs.tables import read_table  # noqa: PLC0415 - few programs need it
+
         table = read_table(data, name)  # before the turn, which others wait for
         return self._change(lambda bandit: bandit.learn(table, unknown=unknown))
 
