@@ -106,6 +106,32 @@ def test_a_daily_pattern_is_named() -> None:
     assert found.decay != "time"
 
 
+def test_arms_that_are_played_for_hours_are_not_worn_by_the_day() -> None:
+    """Each arm has its hours, and they come earlier each day: until its last day, an arm sees more and more of the night."""
+    rng, n = R(0), 60_000
+    t = np.sort(rng.random(n)) * 30
+    arm = np.where(rng.random(n) < 0.7, ((t - t / 60) % 1 * 6).astype(int), rng.integers(0, 6, n))
+    reward = (rng.random(n) < 0.08 * (1 + 0.8 * np.sin(2 * np.pi * t))) * 1.0
+    seconds = 1.7e9 + 86_400 * t
+    plain, dated = (
+        diagnose(Log({"arm": arm, "reward": reward, "t": each}, time="t"))
+        for each in (seconds, seconds.astype("datetime64[s]"))
+    )
+    assert "wears out" in {each.verdict for each in plain.arms}  # the log does not say that these are seconds
+    assert "wears out" not in {each.verdict for each in dated.arms}
+    assert "All arms share a daily pattern." in dated.notes
+
+
+def test_an_arm_that_its_policy_leaves_soon_after_it_fell_is_found() -> None:
+    rng, n = R(1), 60_000
+    fell = np.arange(n) > n / 2
+    weights = np.where(fell[:, None] & (np.arange(6) == 2), 0.2, 1.0)
+    arm = (rng.random(n)[:, None] * weights.sum(axis=1, keepdims=True) >= np.cumsum(weights, axis=1)).sum(axis=1)
+    reward = (rng.random(n) < np.where(fell & (arm == 2), 0.03, 0.06)) * 1.0
+    found = {each.name: each.verdict for each in diagnose(Log({"arm": arm, "reward": reward})).arms}
+    assert [name for name, verdict in found.items() if verdict == "wears out"] == [2]
+
+
 def test_rewards_that_may_still_come_are_a_hint_and_can_be_left_out() -> None:
     rng, n = R(0), 40_000
     t = np.sort(rng.random(n)) * 20
@@ -310,3 +336,53 @@ def test_dates_are_drawn_in_days() -> None:
     log = Log({"arm": ["a"] * 2, "reward": [1.0, 0.0], "t": ["2026-05-01", "2026-05-03"]}, time="t")
     panel = diagnose(log).figure().panels[0]
     assert (panel.x_label, panel.curves[0].x.tolist()) == ("days since the first row", [1.0])
+
+
+# --- How long an arm lasts ----------------------------------------------------------------------------------------------------
+
+
+def halved_log(clock: str, rows: int = 20_000) -> Log:
+    """Return a log of counts: `a` is halved after 100 pulls by a unit or half a day, `b` falls by a third, `c` is steady."""
+    rng = R(0)
+    unit, arm = rng.choice(12, rows, p=TRAFFIC), rng.integers(0, 3, rows)
+    t = np.datetime64("2026-03-01") + np.sort(rng.integers(0, 86_400, rows)).astype("timedelta64[s]")
+    columns = {"arm": np.array(["a", "b", "c"])[arm], "country": unit, "t": t}
+    own = Log({**columns, "reward": np.zeros(rows)}, time="t", unit="country").own_pulls
+    late = own >= 100 if clock == "pulls" else np.arange(rows) >= rows / 2
+    kept = np.where(late, np.array([0.4, 0.66, 1.0])[arm], 1.0)
+    return Log({**columns, "reward": rng.poisson(3 * (1 + unit % 3) * kept)}, time="t", unit="country")
+
+
+def test_half_lives_are_those_of_the_clock_and_only_of_arms_that_halve() -> None:
+    found = diagnose(halved_log("pulls"))
+    rows = {each.name: each for each in found.arms}
+    assert found.decay == "pulls"
+    assert rows["a"].half_life_low <= 100 <= rows["a"].half_life_high
+    assert rows["a"].half_life_high < 1.3 * rows["a"].half_life_low
+    assert not rows["a"].half_life_reason
+    assert math.isnan(rows["b"].half_life)
+    assert rows["b"].half_life_reason == "it may still pay more than half of what it paid at first"
+    assert rows["c"].half_life_reason == "the log does not show that it wears out"
+    words = " ".join(found.lifetimes)
+    assert re.search(r"a earns half of what it did after about \d+ pulls in one country \[\d+, \d+\]\.", words)
+    assert "How long b lasts is not known: it may still pay more than half of what it paid at first." in words
+    assert "c" not in {each.split()[0] for each in found.lifetimes}
+
+
+def test_without_a_clock_there_is_no_half_life() -> None:
+    log = halved_log("pulls")
+    blind = diagnose(Log({"arm": log.arm, "reward": log.reward}))
+    assert all(math.isnan(each.half_life) and each.half_life_reason for each in blind.arms)
+    assert "the log cannot tell what wears it out" in " ".join(blind.lifetimes)
+
+
+def test_the_half_life_of_a_clock_of_time_is_in_days() -> None:
+    rng = R(0)
+    worn = made_log("time", seed=4, rows=30_000)
+    days = np.datetime64("2026-03-01") + (np.arange(30_000) * 20 * 86_400 // 30_000).astype("timedelta64[s]")
+    reward = rng.poisson(5.0 * np.where(worn.arm == 2, 1.0, 0.5 ** (np.arange(30_000) / 15_000)))
+    found = diagnose(Log({"arm": worn.arm, "reward": reward, "u": worn.unit, "t": days}, time="t", unit="u"))
+    assert found.decay == "time"
+    for row in found.arms:
+        assert row.name == 2 or row.half_life_low <= 10 <= row.half_life_high
+    assert "days since its launch" in found.lifetimes[0]

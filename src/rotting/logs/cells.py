@@ -84,6 +84,7 @@ class Cells:
     arm: Ints
     bin: Ints
     rows: Floats
+    exposure: Floats  # the rows, each times the factor by which a daily or weekly pattern moves it
     sums: Floats
     own: Ints  # [row] pulls of the arm by the unit before
     cell: Ints  # [row] its cell
@@ -93,6 +94,7 @@ class Cells:
     events: Ints  # [arm] rewards other than 0; all rewards if changes are differences
     single: float  # the variance of a single reward, over its mean if changes are ratios
     stay: float  # the share of the log over which the unit of a row is seen, on average
+    pattern: str  # of the calendar, which all arms share: "daily", "weekly", "daily and weekly"; "" without one
 
     @property
     def life(self) -> Floats:
@@ -137,7 +139,11 @@ def cells_of(log: Log) -> Cells:
     where = np.minimum((passed * (bins / passed[-1])).astype(np.int64), bins - 1)
     key = ((unit * n_arms + arm) * bins + where) * (_FRESH.size + 1) + np.searchsorted(_FRESH, own, side="right")
     found, cell = np.unique(key, return_inverse=True)
-    rows, sums = np.bincount(cell).astype(float), sums_by(cell, reward, found.size)
+    rows = np.bincount(cell).astype(float)
+    pattern, season = _patterns(time, unit * n_arms + arm, reward, scale) if log.has_dates else ("", np.zeros(0))
+    exposure = sums_by(cell, 1 + season, found.size) if pattern and scale.ratios else rows
+    reward = reward - season if pattern and not scale.ratios else reward
+    sums = sums_by(cell, reward, found.size)
     key = found // (_FRESH.size + 1)
     launch, last = np.full(n_arms, np.inf), np.full(n_arms, -np.inf)
     np.minimum.at(launch, arm, x)
@@ -160,6 +166,7 @@ def cells_of(log: Log) -> Cells:
         arm=key // bins % n_arms,
         bin=key % bins,
         rows=rows,
+        exposure=exposure,
         sums=sums,
         own=own,
         cell=cell,
@@ -169,7 +176,67 @@ def cells_of(log: Log) -> Cells:
         events=np.bincount(arm, (reward != 0) if scale.ratios else None, n_arms).astype(np.int64),
         single=single,
         stay=float((gone - here)[unit].mean()),
+        pattern=pattern,
     )
+
+
+_PERIODS = {"daily": 86_400.0, "weekly": 604_800.0}  # in seconds
+_HARMONICS = (1, 2)
+_PARTS, _PHASES = 32, 48  # of the log, and of a period, into which rows are summed to find a pattern
+_CLEAR_PATTERN = 4.5  # standard errors
+_LEAST_SEASON = 0.1  # a factor below it is no estimate of these few waves
+
+
+def _patterns(time: Floats, pair: Ints, reward: Floats, scale: Scale) -> tuple[str, Floats]:
+    """Return the daily and weekly patterns that all arms share, and by how much they move each row: a ratio, or an addend.
+
+    A policy that plays one arm for hours sees only a part of the day with it, so that a day would look like wear.
+    """
+    counts = np.maximum(np.bincount(pair), 1)
+    level = (np.bincount(pair, reward) / counts)[pair]
+    seconds = float(time[-1] - time[0])
+    names, season = [], np.zeros(time.size)
+    part = np.minimum((time - time[0]) * (_PARTS / max(seconds, 1e-9)), _PARTS - 1).astype(np.int64)
+    for name, period in _PERIODS.items():
+        cycles = seconds / period
+        if cycles < 0.99 * (2 if name == "daily" else 1):
+            continue
+        phase = (time % period * (_PHASES / period)).astype(np.int64) % _PHASES
+        place = part * _PHASES + phase
+        expected = level * (1 + season) if scale.ratios else level + season
+        size = _PARTS * _PHASES
+        weight = sums_by(place, expected if scale.ratios else np.ones(time.size), size)
+        used = weight > 0
+        apart = sums_by(place, reward - expected, size)[used] / weight[used]
+        turn = 2 * np.pi * (np.arange(_PHASES) + 0.5) / _PHASES
+        waves = np.column_stack([wave(k * turn) for k in _HARMONICS for wave in (np.sin, np.cos)])
+        trend = np.vander((np.arange(_PARTS) + 0.5) / _PARTS, 4).repeat(_PHASES, axis=0)[used]
+        design, root = np.column_stack([trend, np.tile(waves, (_PARTS, 1))[used]]), np.sqrt(weight[used])[:, None]
+        (_, plain), (found, full) = (_least_squares(root * each, root[:, 0] * apart) for each in (trend, design))
+        degrees = int(used.sum()) - design.shape[1]
+        if degrees > 4 and chi_square_z((plain - full) / max(full / degrees, 1e-300), waves.shape[1]) > _CLEAR_PATTERN:
+            names.append(name)
+            if cycles >= 2:  # a single week may be anything
+                moved = (waves @ found[trend.shape[1] :])[phase]
+                season = np.maximum((1 + season) * (1 + moved), _LEAST_SEASON) - 1 if scale.ratios else season + moved
+    return " and ".join(names), season
+
+
+def _least_squares(design: Floats, values: Floats) -> tuple[Floats, float]:
+    """Return the coefficients, and the sum of squares that they leave."""
+    found: Floats = np.linalg.lstsq(design, values, rcond=None)[0].astype(np.float64)
+    return found, float(((values - design @ found) ** 2).sum())
+
+
+def chi_square_z(value: float, degrees: int) -> float:
+    """Return the standard normal number that is as unlikely as a chi-square one (Wilson and Hilferty 1931).
+
+    Example:
+        >>> round(chi_square_z(18.31, 10), 2)  # the 95 % quantile
+        1.65
+    """
+    spread = 2 / (9 * degrees)
+    return (math.cbrt(max(value, 0.0) / degrees) - (1 - spread)) / math.sqrt(spread)
 
 
 def sums_by(places: Ints, values: Floats, size: int) -> Floats:

@@ -6,7 +6,7 @@ logs of worlds in which much else moves.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +21,7 @@ from rotting.common.display.figures import Curve, Figure, Panel
 from rotting.common.display.plots import plot_figure
 from rotting.common.display.tables import Column, FormattedTable, interval_text, number_format
 from rotting.common.html_parts import block
+from rotting.common.short_numbers import word_list
 from rotting.common.statistics import LEVEL, Interval
 from rotting.logs.cells import (
     CANNOT_TELL,
@@ -33,13 +34,13 @@ from rotting.logs.cells import (
     scale_of,
     winsorised,
 )
+from rotting.logs.half_life import half_life
 from rotting.logs.log import Log, check_log, rewards_by_arm
 from rotting.logs.rates import RewardScale
 from rotting.logs.regression import Estimate, critical
 from rotting.logs.trends import (
     AgeEffect,
     ArmChanges,
-    Calendar,
     CommonChange,
     Gap,
     PullsEffect,
@@ -47,9 +48,9 @@ from rotting.logs.trends import (
     Targeting,
     age_effect,
     arm_changes,
-    calendar_of,
     common_change,
     gap_of,
+    newest_fall,
     pulls_effect,
     sudden_step,
     targeting,
@@ -68,6 +69,7 @@ _REFUTED = 1.645  # standard errors by which a fall is larger than what own pull
 QUARTER = 4
 ArmVerdict = Literal["wears out", "steady", "rises", "too few", "cannot tell"]
 BINS = 12  # of a curve, each with at least ten rewards
+NAMED = 5  # arms that a sentence names
 PICTURED = 10  # arms in the figure at most: those with a verdict
 
 
@@ -78,6 +80,10 @@ class ArmTrend(NamedTuple):
     quarter of its known rewards; `low` and `high` are the ends of the interval of their difference, which hold for all arms at
     once. They are NaN if there are fewer than four rewards. The difference contains whatever moves all arms; the verdict does
     not rest on it, but on comparisons with the other arms at the same time, within units.
+
+    `half_life` says after how many pulls by a unit, or how much time since its launch, an arm that wears out pays half of what
+    it paid at first; `half_life_low` and `half_life_high` are its 95 % interval. Time counts in days if the log has dates,
+    otherwise as its times do. They are NaN if the log cannot tell, and `half_life_reason` says why.
     """
 
     name: Hashable
@@ -87,6 +93,10 @@ class ArmTrend(NamedTuple):
     low: float
     high: float
     verdict: ArmVerdict
+    half_life: float = math.nan
+    half_life_low: float = math.nan
+    half_life_high: float = math.nan
+    half_life_reason: str = ""
 
     def change_text(self, style: str) -> str:
         """Return the change from launch to recent with its interval as text, in the format of the levels; - without one."""
@@ -125,6 +135,7 @@ class Diagnosis:
         reason: why, in a sentence.
         arms: a row for each arm, with `name`, `pulls`, `launch`, `recent`, `low`, `high` and `verdict`: "wears out", "steady",
             "rises", "too few" or "cannot tell". `low` and `high` are the interval of the change from launch to recent.
+            `half_life`, `half_life_low` and `half_life_high` say how long an arm lasts, on the clock that `decay` names.
         entanglement: the share of the variance of own pulls that time explains, within arms. If it is close to 1, the log
             cannot tell pulls and time apart.
         notes: what else moves the rewards, a sentence for each.
@@ -194,8 +205,36 @@ class Diagnosis:
         ranks = {"wears out": 0, "rises": 1, "steady": 2, "cannot tell": 2, "too few": 3}
         return sorted(range(len(self.arms)), key=lambda arm: (ranks[self.arms[arm].verdict], -self.arms[arm].pulls))
 
+    @property
+    def lifetimes(self) -> tuple[str, ...]:
+        """How long each arm lasts that wears out, or why the log cannot tell, a sentence for each."""
+        known, unknown = [], defaultdict[str, list[str]](list)
+        for arm in self.arms:
+            if arm.verdict == "wears out" and arm.half_life_reason:
+                unknown[arm.half_life_reason].append(str(arm.name))
+            elif arm.verdict == "wears out":
+                value, low, high = (_two_digits(each) for each in (arm.half_life, arm.half_life_low, arm.half_life_high))
+                after = f"{value} pulls in one {self.log.unit_name}"
+                if self.decay == "time":
+                    after = f"{value} {_time_unit(self.log)} since its launch"
+                known.append(f"{arm.name} earns half of what it did after about {after} [{low}, {high}].")
+        words = [
+            f"How long {word_list(names, NAMED)} last{'s' * (len(names) == 1)} is not known: {why}."
+            for why, names in unknown.items()
+        ]
+        return *known, *words
+
     def _repr_html_(self) -> str:
         return block(repr(self), self.table()._repr_html_())
+
+
+def _two_digits(value: float) -> str:
+    """Return a number to two significant digits, such as 4,200."""
+    return f"{float(f'{value:.1e}'):,.10g}"
+
+
+def _time_unit(log: Log) -> str:
+    return "days" if log.has_dates else "units of time" if log.has_times else "rows of the log"
 
 
 def diagnose(log: Log) -> Diagnosis:
@@ -221,10 +260,31 @@ def diagnose(log: Log) -> Diagnosis:
         return Diagnosis(log, CANNOT_TELL, "The log has no known reward.", tuple(trends), entangled, (), (), 0, False)
     findings = _find(log)
     decay, reason = findings.decay()
-    arms = tuple(each._replace(verdict=findings.verdict(i)) for i, each in enumerate(trends))
+    verdicts = [each._replace(verdict=findings.verdict(i)) for i, each in enumerate(trends)]
+    arms = tuple(_with_half_life(log, each, i, decay, findings) for i, each in enumerate(verdicts))
     targeted = findings.targeting.depends
     lacks = findings.lacks(log)
     return Diagnosis(log, decay, reason, arms, entangled, findings.notes(), lacks, len(findings.arms.arms), targeted)
+
+
+def _with_half_life(log: Log, arm: ArmTrend, place: int, decay: Decay, findings: "_Findings") -> ArmTrend:
+    """Return a row with how long the arm lasts, if the log can tell."""
+    if arm.verdict != "wears out":
+        why = "the log does not show that it wears out"
+    elif decay not in {"pulls", "time"}:
+        why = "both clocks have a part in its fall" if decay == "both" else "the log cannot tell what wears it out"
+    elif decay == "time" and findings.all_move and not findings.ages_matter:
+        why = "the other arms move, too"
+    elif not findings.cells.scale.ratios:
+        why = "half a level means something only for clicks, counts and amounts"
+    else:
+        rows = log.known & (log.arm == place)
+        age = (log.time - log.time[log.arm == place][0]) / (86_400 if log.has_dates else 1)
+        clock = log.own_pulls if decay == "pulls" else age
+        reward = winsorised(log.reward[rows], np.zeros(int(rows.sum()), np.int64), findings.cells.scale)
+        value, low, high, why = half_life(clock[rows].astype(float), log.unit[rows], reward)
+        return arm._replace(half_life=value, half_life_low=low, half_life_high=high, half_life_reason=why)
+    return arm._replace(half_life_reason=why)
 
 
 def _plain_trends(log: Log) -> list[ArmTrend]:
@@ -251,24 +311,19 @@ def _plain_trends(log: Log) -> list[ArmTrend]:
 def _find(log: Log) -> "_Findings":
     """Ask all questions of a log with a known reward."""
     cells = cells_of(log)
-    changes = arm_changes(cells, FEWEST_EVENTS if cells.scale.ratios else 2 * FEWEST_EVENTS)
     choices = targeting(cells)
+    changes = arm_changes(cells, FEWEST_EVENTS if cells.scale.ratios else 2 * FEWEST_EVENTS, choices.is_static)
     falling = [i for i in changes.arms if changes.falls(i, SMALL)]
     gap = gap_of(cells, changes.arms, falling) if falling else None
     support = [i for i in changes.arms if i in falling or changes.may_fall(i)] if falling else []
     step = sudden_step(cells, support)
     everywhere = pulls_effect(cells)
     own = pulls_effect(cells, falling) if 0 < len(falling) < len(changes.arms) else everywhere
-    known = log.known
-    reward = winsorised(log.reward[known] / (float(np.abs(log.reward[known]).max()) or 1.0), log.arm[known], cells.scale)
-    time = log.time[known]
-    x = (time - time[0]) / max(float(time[-1] - time[0]), np.finfo(float).tiny)
-    calendar = calendar_of(cells, time, x, log.arm[known], log.unit[known], reward, log.has_dates)
     ages = age_effect(cells, changes.arms)
     common = common_change(cells, [])
     apart = falling + [i for i in changes.arms if changes.rises(i)]
     others = common_change(cells, apart) if apart else common
-    return _Findings(cells, changes, common, others, choices, calendar, everywhere, own, ages, falling, gap, step)
+    return _Findings(cells, changes, common, others, choices, newest_fall(cells), everywhere, own, ages, falling, gap, step)
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,7 +335,7 @@ class _Findings:
     common: CommonChange
     others: CommonChange  # of the arms that do not fall or rise against the others
     targeting: Targeting
-    calendar: Calendar
+    newest: float  # how far the newest rows fell below the trend before
     everywhere: PullsEffect | None  # wear with own pulls in all arms
     own: PullsEffect | None  # in the arms that fall, if others do not
     ages: AgeEffect | None
@@ -432,8 +487,8 @@ class _Findings:
             return "Choices within units change, as if they followed rewards: an arm then seems to wear out once its luck ends."
         if self.jumps:
             return (
-                f"Arms changed suddenly after {self.step.at:.0%} of the log, and wear is gradual: look for a change of "
-                "placement or of what is counted at that time."
+                f"Arms fell suddenly after {self.step.at:.0%} of the log, at once: look first for a change of placement or of "
+                "what is counted at that time."
             )
         if self.falling:
             number = len(self.falling)
@@ -476,11 +531,11 @@ class _Findings:
     def notes(self) -> tuple[str, ...]:
         """Return what else moves the rewards."""
         found = []
-        if self.calendar.pattern:
-            found.append(f"All arms share a {self.calendar.pattern} pattern.")
-        if self.calendar.newest:
+        if self.cells.pattern:
+            found.append(f"All arms share a {self.cells.pattern} pattern.")
+        if self.newest:
             found.append(
-                f"The newest rows pay {self.calendar.newest:.0%} less than the trend before, for all arms: rewards may still "
+                f"The newest rows pay {self.newest:.0%} less than the trend before, for all arms: rewards may still "
                 'come. Log(..., delay="2d") leaves out rows that are younger than a reward may take.'
             )
         if self.targeting.depends:
@@ -495,7 +550,9 @@ class _Findings:
         reach = change.reach(self.arms.together)
         low, high = change.value - reach, change.value + reach
         if arm in self.falling:
-            return CANNOT_TELL if self.targeting.learns or (self.jumps and not self.pulls) else "wears out"
+            # A policy that learns plays the best arms side by side, so that their own pulls may wear them out at the same time.
+            is_cause_common = self.jumps and self.targeting.is_static and not self.pulls
+            return CANNOT_TELL if self.targeting.learns or is_cause_common else "wears out"
         if self._worn_by_pulls(arm) and high < 0.2 and change.value < 0:
             return "wears out"
         if self.ages_matter and self.time_matters and high < 0 and change.value < SMALL:

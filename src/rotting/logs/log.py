@@ -46,6 +46,7 @@ class Log:
         time: the time of each row: seconds since 1970 if the column has dates, otherwise its numbers, or the row from 0 on.
         units: the names of the units; `("",)` without a column.
         unit: the unit of each row, as a position in `units`.
+        unit_name: the name of the column with the units.
         own_pulls: how often the arm of each row was pulled before, by its unit.
         notes: what is odd about the data, a sentence for each.
         total_row: the sentence about a row that seems to hold the sum of the others; None without one.
@@ -100,6 +101,7 @@ class Log:
         self.units, self.unit = units.names, units.which[order]
         self.propensity = None if chances is None else chances[order]
         self.available = None if choices is None else [choices[k] for k in order]
+        self.unit_name = unit or "unit"
         self.has_units, self.has_times, self.has_dates = unit is not None, time is not None, dated
         self.own_pulls = positions(self.unit * len(self.arms) + self.arm)
         self.young = 0

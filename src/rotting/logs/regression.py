@@ -67,17 +67,6 @@ def critical(level: float, clusters: float = math.inf) -> float:
     return t_critical(max(int(clusters - 1), 2), level)
 
 
-def chi_square_z(value: float, degrees: int) -> float:
-    """Return the standard normal number that is as unlikely as a chi-square one (Wilson and Hilferty 1931).
-
-    Example:
-        >>> round(chi_square_z(18.31, 10), 2)  # the 95 % quantile
-        1.65
-    """
-    spread = 2 / (9 * degrees)
-    return (math.cbrt(max(value, 0.0) / degrees) - (1 - spread)) / math.sqrt(spread)
-
-
 def _clustered(parts: Floats, shares: Floats) -> tuple[float, float]:
     """Return the variance of an estimate from the residuals of clusters and their information, and the effective clusters."""
     met = shares > 0
@@ -151,7 +140,7 @@ class Curves:
         pairs, group = np.unique(cells.pair, return_inverse=True)
         shape = pairs.size, cells.n_bins
         place = group * cells.n_bins + cells.bin
-        rows, sums = (sums_by(place, each, shape[0] * shape[1]).reshape(shape) for each in (cells.rows, cells.sums))
+        rows, sums = (sums_by(place, each, shape[0] * shape[1]).reshape(shape) for each in (cells.exposure, cells.sums))
         if keep is not None:
             rows, sums = rows * keep[pairs % cells.n_arms], sums * keep[pairs % cells.n_arms]
         useful = (rows > 0).sum(axis=1) > 1
@@ -171,7 +160,7 @@ class Curves:
         """Return the information of each cell, up to the dispersion."""
         return mean if self.ratios else self.rows[groups]
 
-    def _means(self, effect: Floats) -> Floats:
+    def means(self, effect: Floats) -> Floats:
         """Return the mean sum of each cell, given the effects [arm, bin], with the level of each group fitted."""
         effect = effect[self.arm]
         if self.ratios:
@@ -201,7 +190,7 @@ class Curves:
         basis = np.zeros((n_bins, 0)) if basis is None else basis
         slope, calendar = np.zeros(n_arms), np.zeros(basis.shape[1])
         for _ in range(_STEPS):
-            mean = self._means(slope[:, None] * shape + basis @ calendar)
+            mean = self.means(slope[:, None] * shape + basis @ calendar)
             residual, blocks = self.blocks(mean)
             information, mixed, rest = _eliminate(blocks, shape, basis)
             known = np.where(information > 0, information, np.inf)
@@ -218,7 +207,7 @@ class Curves:
             )
             if not self.ratios or largest < _CONVERGED:
                 break
-        mean = self._means(slope[:, None] * shape + basis @ calendar)
+        mean = self.means(slope[:, None] * shape + basis @ calendar)
         free = int((self.rows > 0).sum()) - self.arm.size - int((information > 0).sum()) - max(basis.shape[1] - 1, 0)
         left = self.sums - mean
         weight = self.weights(mean)

@@ -16,12 +16,10 @@ from rotting.common.short_numbers import word_list
 from rotting.errors import InvalidValueError
 from rotting.logs.advice import LEAST_GAIN, Advice, advise_with, default_policies
 from rotting.logs.cells import CANNOT_TELL
-from rotting.logs.diagnosis import Diagnosis, diagnose
+from rotting.logs.diagnosis import NAMED, Diagnosis, diagnose
 from rotting.logs.log import Log, check_log
 from rotting.logs.replay import FEW_ANSWERED, Replay, check_replay, replay_with
 from rotting.policy import Policy
-
-NAMED = 5  # arms that a sentence names
 
 
 @dataclass(frozen=True)
@@ -169,6 +167,7 @@ def next_steps(analysis: Analysis) -> list[str]:
             CANNOT_TELL: "Plan no replacements by use or by age before the log can tell them apart.",
         }[diagnosis.decay]
     )
+    steps += diagnosis.lifetimes if diagnosis.decay in {"pulls", "time"} else ()
     if log.missing > log.young:
         steps.append(
             f"Find out why {(log.missing - log.young) / len(log):.1%} of the rewards are missing. If they are zeros that "

@@ -16,22 +16,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
-from rotting.logs.cells import FEWEST_UNITS, Cells, sums_by
-from rotting.logs.regression import CurveFit, Curves, Estimate, Pairs, chi_square_z, critical
+from rotting.logs.cells import FEWEST_UNITS, Cells, chi_square_z, sums_by
+from rotting.logs.regression import CurveFit, Curves, Estimate, Pairs, critical
 
 PACES = (3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_000.0)
 """Pulls after which a share of 1 - 1/e of the wear has come: the curves of wear with own pulls that are tried."""
 PARTS = 8  # of the log, between which the level of all arms is compared
-FAMILY = 0.05  # the chance that any of the arms of a log that do not fall is said to
+FAMILY = 0.05  # the chance that any of the arms of a log that do not fall is said to, by two tests together
 ALONE = 0.95  # the level of the interval of a single arm's own change, which is only the second condition
+_TINY = 1e-300
+_CLEAR_MOVE = 3.0  # standard errors of a bin of the calendar
+_LEAST_MOVES = 1e-6  # the variance of a calendar that does not move, on a logarithmic scale
+# Added to the square of a limit: a policy that learns leaves arms when their luck ends. A bound that holds at all times is so
+# much wider (Robbins 1970), for a chance of 0.1 % and ten times the information at which it is narrowest.
+_ADAPTIVE = 8.0
 _DRAWS = 2_000  # of the simulation of arms that change alike
-_OWN_STEP = 4.0  # what a step at a time of its own gains an arm by chance: it is the largest of some thirty
+_OWN_STEP = 6.0  # what a step at a time of its own gains an arm by chance, at most: it is the largest of some thirty
 _TESTED = 1_000  # arms: those with the most events
 _STEADY_SPREAD = 0.15  # arms are taken to differ at launch by at least this much, on a logarithmic scale
+_AT_ONCE = 0.03  # of the log: arms that are launched later are late
 _BUSIEST = 500  # units whose choices are compared
 
 
 # --- Single arms --------------------------------------------------------------------------------------------------------------
+
+
+class Drop(NamedTuple):
+    """A sudden fall: the change of an arm's level within units, and against all other arms at the same time."""
+
+    own: Estimate
+    behind: Estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +58,8 @@ class ArmChanges:
         halves: the same over the first and the second half of its life.
         behind: the change against those that fell least, with the error that makes its z comparable with `limit`.
         ahead: the change against those that fell most.
-        limit: what no z of any arm exceeds with a chance of 95 % if all arms change alike.
+        drops: the arms that fell suddenly, each at a time of its own, against all others at that time; and by how much.
+        limit: what no z of any arm exceeds with a chance of 97.5 % if all arms change alike.
     """
 
     arms: list[int]
@@ -52,16 +67,24 @@ class ArmChanges:
     halves: tuple[dict[int, Estimate], dict[int, Estimate]]
     behind: dict[int, Estimate]
     ahead: dict[int, Estimate]
+    drops: dict[int, Drop]
     limit: float
 
     def falls(self, arm: int, least: float) -> bool:
         """Return whether an arm fell by more than the least change, and behind the others."""
+        drop = self.drops.get(arm)
+        if drop is not None and drop.own.value + drop.own.reach(self._alone) < 0:
+            return drop.own.value < least and drop.behind.value < least
         own, behind = self.own.get(arm), self.behind.get(arm)
         if own is None or behind is None:
             return False
+        return own.value + own.reach(self._alone) < 0 and own.value < least and self.below(behind) and behind.value < least
+
+    @property
+    def _alone(self) -> float:
+        """The level of the interval of an arm's own change."""
         # If some arms rise, steady ones are behind them, and their own changes must hold for all arms at once.
-        level = self.together if self.any_rises else ALONE
-        return own.value + own.reach(level) < 0 and own.value < least and self.below(behind) and behind.value < least
+        return self.together if self.any_rises else ALONE
 
     def may_fall(self, arm: int) -> bool:
         """Return whether an arm that is not clear by itself supports others that fall."""
@@ -90,17 +113,18 @@ class ArmChanges:
         return found.value + critical(2 * NormalDist().cdf(self.limit) - 1, found.clusters) * found.error < 0
 
 
-def arm_changes(cells: Cells, fewest_events: int) -> ArmChanges:
-    """Return how the arms with enough events changed."""
+def arm_changes(cells: Cells, fewest_events: int, is_static: bool) -> ArmChanges:
+    """Return how the arms with enough events changed; `is_static` says whether the logger kept the shares of arms."""
     enough = np.flatnonzero(cells.events >= fewest_events)
     tested = np.sort(enough[np.argsort(-cells.events[enough], kind="stable")][:_TESTED])
     own = _own_changes(cells, tested, 0.0, 1.0)
     halves = _own_changes(cells, tested, 0.0, 0.5), _own_changes(cells, tested, 0.5, 1.0)
     if tested.size < 2:
-        return ArmChanges(tested.tolist(), own, halves, {}, {}, math.inf)
+        return ArmChanges(tested.tolist(), own, halves, {}, {}, {}, math.inf)
     fit = _apart(cells, tested, cells.x)
     known = tested[fit.information[tested] > 0]
     limit = _limit(fit.dispersion / fit.information[known]) if known.size > 1 else math.inf
+    limit = limit if is_static else math.sqrt(limit**2 + _ADAPTIVE)
     behind, ahead = _against_best(fit, known), _against_best(fit, known, -1.0)
     life = cells.life * _scales(cells)
     return ArmChanges(
@@ -109,8 +133,55 @@ def arm_changes(cells: Cells, fewest_events: int) -> ArmChanges:
         halves,
         {i: each.times(float(life[i])) for i, each in behind.items()},
         {i: each.times(float(life[i])) for i, each in ahead.items()},
+        _drops(cells, tested),
         limit,
     )
+
+
+def _drops(cells: Cells, arms: Ints) -> dict[int, Drop]:
+    """Return the arms that fell suddenly, each at a time of its own, against all others at that time.
+
+    A policy leaves an arm soon after it falls, and hardly changes the slope over its life. This holds whatever the policy: the
+    rewards of an arm that does not change differ only by chance, however many of them it gets.
+    """
+    fit = Curves(cells).fit(None, np.eye(cells.n_bins))
+    _, blocks = fit.curves.blocks(fit.mean)
+    # The calendar is drawn towards a smooth curve where it does not clearly leave it: arms that are played one after the other
+    # could otherwise not be told from it.
+    smooth = np.linalg.qr(np.vander(np.linspace(-1, 1, cells.n_bins), 4)[:, ::-1])[0]
+    variance = np.diag(fit.rest) * fit.dispersion
+    root = 1 / np.sqrt(np.maximum(variance, _TINY))
+    line = np.linalg.lstsq(root[:, None] * smooth, root * fit.calendar, rcond=None)[0]
+    apart = (fit.calendar - smooth @ line) ** 2 - variance
+    usual = max(float(np.average(apart, weights=root**2)), _LEAST_MOVES * cells.unit_of_change**2)
+    rough = np.eye(cells.n_bins) - smooth[:, 1:] @ smooth[:, 1:].T
+    penalty = fit.dispersion / np.where(apart > _CLEAR_MOVE**2 * variance, apart, usual)
+    together = blocks.sum(axis=0)
+    drawn = together + rough @ (penalty[:, None] * rough)
+    calendar = np.linalg.solve(drawn, together @ fit.calendar)
+    residual, blocks = fit.curves.blocks(fit.curves.means(np.broadcast_to(calendar, (cells.n_arms, cells.n_bins))))
+    steps = np.tri(cells.n_bins, cells.n_bins - 1, -1)
+    moved = blocks @ steps
+    information = np.einsum("bk,abk->ak", steps, moved) - np.einsum("abk,abk->ak", moved, np.linalg.solve(drawn, moved))
+    told = information > 1e-6 * information.max(initial=0.0)
+    z = np.where(told, residual @ steps / np.sqrt(np.where(told, information, 1.0) * fit.dispersion), 0.0)
+    # Neighbouring steps are alike: by simulation, the largest of them is as large as that of half as many independent ones.
+    least = NormalDist().inv_cdf(1 - FAMILY / 2 / arms.size / (cells.n_bins / 2))
+    at = {int(i): int(z[i].argmin()) for i in arms if z[i].min() < -least}
+    if not at:
+        return {}
+    shape = np.zeros((cells.n_arms, cells.n_bins))
+    for i, k in at.items():
+        shape[i] = steps[:, k]
+    beside, alone = (fit.curves.fit(shape, basis) for basis in (np.eye(cells.n_bins), None))
+    scales, found = _scales(cells), {}
+    units = [fit.curves.by_unit_and_bin] if cells.has_units else []
+    for i in at:
+        one = (np.arange(cells.n_arms) == i).astype(float)
+        behind = beside.estimate(one, _clusters(fit.curves)).times(scales[i])
+        if behind.z < -2:  # compared with the other arms alone, and with units that count as one
+            found[i] = Drop(alone.estimate(one, [fit.curves.by_bin, *units]).times(scales[i]), behind)
+    return found
 
 
 def _apart(cells: Cells, arms: Ints, shape: Floats, keep: Floats | None = None) -> CurveFit:
@@ -172,9 +243,9 @@ def _stand_out(slopes: Floats, variance: Floats) -> tuple[Floats, NDArray[np.boo
 
 
 def _limit(variance: Floats) -> float:
-    """Return what the z of no arm exceeds with a chance of 95 % if slopes differ by noise alone, by simulation."""
+    """Return what the z of no arm exceeds with a chance of 97.5 % if slopes differ by noise alone, by simulation."""
     draws = np.random.default_rng(0).normal(size=(_DRAWS, variance.size)) * np.sqrt(variance)
-    return float(np.quantile(-_stand_out(draws, variance)[0].min(axis=1), 1 - FAMILY))
+    return float(np.quantile(-_stand_out(draws, variance)[0].min(axis=1), 1 - FAMILY / 2))
 
 
 def _scales(cells: Cells) -> Floats:
@@ -267,9 +338,9 @@ def sudden_step(cells: Cells, falling: list[int]) -> Step:
     steps = np.array([gains(np.broadcast_to((bins >= k).astype(float), age.shape)) for k in range(2, bins.size - 1)])
     curves = np.array([gains(shape) for shape in smooth]).max(axis=0)
     best = int(steps.sum(axis=1).argmax())
-    lost = float(steps.max(axis=0).sum() - steps[best].sum())
+    lost = float((steps.max(axis=0) - steps[best]).max())
     better = float((steps[best] - curves).sum())
-    return Step(better if lost < _OWN_STEP * len(falling) else -math.inf, (best + 2) / bins.size)
+    return Step(better if lost < _OWN_STEP else -math.inf, (best + 2) / bins.size)
 
 
 # --- All arms together --------------------------------------------------------------------------------------------------------
@@ -412,7 +483,7 @@ def _worn(cells: Cells, curves: Curves, pace: float) -> Floats:
     """Return the mean of `1 - exp(-own pulls / pace)` of each group and bin."""
     kept = curves.group >= 0
     place = curves.group[kept] * cells.n_bins + cells.bin[kept]
-    worn = sums_by(place, (cells.worn(pace) * cells.rows)[kept], curves.rows.size).reshape(curves.rows.shape)
+    worn = sums_by(place, (cells.worn(pace) * cells.exposure)[kept], curves.rows.size).reshape(curves.rows.shape)
     return np.asarray(worn / np.maximum(curves.rows, 1e-300))
 
 
@@ -436,7 +507,7 @@ class AgeEffect(NamedTuple):
 def age_effect(cells: Cells, arms: list[int]) -> AgeEffect | None:
     """Return how arms change with their age; None without at least three later launches."""
     late = np.unique(np.round(cells.launch[arms], 2))
-    if (late > 0.03).sum() < 3:
+    if (late > _AT_ONCE).sum() < 3:
         return None
     curves = Curves(cells)
     clusters = [curves.by_bin, *([curves.by_unit_and_block] if cells.has_units else [])]
@@ -447,7 +518,7 @@ def age_effect(cells: Cells, arms: list[int]) -> AgeEffect | None:
         early = (cells.arm == i) & (cells.x[cells.bin] <= cells.launch[i] + max(0.25 * cells.life[i], 1 / cells.n_bins))
         if cells.sums[early].sum() <= 0 and cells.scale.ratios:
             early = cells.arm == i
-        rows = cells.rows[early]
+        rows = cells.exposure[early]
         if rows.sum() == 0:
             continue
         age = float(np.average(cells.x[cells.bin[early]], weights=rows)) - cells.launch[i]
@@ -463,7 +534,7 @@ def age_effect(cells: Cells, arms: list[int]) -> AgeEffect | None:
     error = math.sqrt(spread * float(np.linalg.inv(design.T @ design)[1, 1]))
     scale = 1 / cells.unit_of_change
     found = Estimate(within.value - float(coefficients[1]), math.hypot(within.error, error), degrees + 1.0)
-    return AgeEffect(found.times(scale), within.times(scale), int((late > 0.03).sum()))
+    return AgeEffect(found.times(scale), within.times(scale), int((late > _AT_ONCE).sum()))
 
 
 # --- Choices ------------------------------------------------------------------------------------------------------------------
@@ -476,7 +547,7 @@ class Targeting(NamedTuple):
         strength: Cramér's V: 0 if they do not, 1 if the unit decides.
         clear: how clearly; standard normal if they do not.
         changes: how much the choices within units change from the first half of the log to the second; standard normal.
-        moves: how much the shares of arms change over the log; standard normal if they do not.
+        moves: how much the shares of the arms that were there from the start change; standard normal if they do not.
     """
 
     strength: float
@@ -486,7 +557,7 @@ class Targeting(NamedTuple):
 
     @property
     def is_static(self) -> bool:
-        """Whether every arm kept its share of the choices: the logger neither learned nor got new arms."""
+        """Whether arms kept their shares of the choices: the logger did not learn."""
         return self.moves < 5 and not self.learns
 
     @property
@@ -503,10 +574,11 @@ class Targeting(NamedTuple):
 def targeting(cells: Cells) -> Targeting:
     """Return how choices depend on the unit."""
     shares = _table((cells.arm, cells.bin), cells.rows, (cells.n_arms, cells.n_bins))
-    even = np.outer(shares.sum(axis=1), shares.sum(axis=0)) / max(shares.sum(), 1)
+    there = shares[cells.launch <= _AT_ONCE]  # later launches take shares from all arms, but do not change how these compare
+    even = np.outer(there.sum(axis=1), there.sum(axis=0)) / max(there.sum(), 1)
     used = even > 1
-    degrees = max(int(used.sum()) - cells.n_arms, 1)
-    moves = (float(((shares - even)[used] ** 2 / even[used]).sum()) - degrees) / math.sqrt(2 * degrees)
+    degrees = max(int(used.sum()) - len(there), 1)
+    moves = (float(((there - even)[used] ** 2 / even[used]).sum()) - degrees) / math.sqrt(2 * degrees)
     if not cells.has_units or cells.n_arms < 2:
         return Targeting(0.0, 0.0, 0.0, moves)
     bins, late = cells.n_bins, cells.bin >= cells.n_bins / 2
@@ -546,61 +618,18 @@ def _table(places: tuple[Ints, ...], values: Floats, shape: tuple[int, ...]) -> 
     return np.asarray(found, float).reshape(shape)
 
 
-# --- The calendar -------------------------------------------------------------------------------------------------------------
+# --- Rewards to come ----------------------------------------------------------------------------------------------------------
 
-_PERIODS = {"daily": (86_400.0, 2.0), "weekly": (604_800.0, 1.0)}  # in seconds, and the fewest periods that show a pattern
-_HARMONICS = (1, 2)
 _NEWEST = 0.08  # the share of the log that is compared with what came before
 _LATE_FALL = 0.7
 
 
-class Calendar(NamedTuple):
-    """What all arms share along the calendar: the name of a pattern, "" if there is none, and how far the newest rows fell."""
-
-    pattern: str
-    newest: float
-
-
-def calendar_of(
-    cells: Cells, time: Floats, x: NDArray[np.float64], arm: Ints, unit: Ints, reward: Floats, dated: bool
-) -> Calendar:
-    """Return what all arms share along the calendar, from the rows of the log."""
-    bins = int(min(24 * 8, max(24, time.size // 200)))
-    where = np.minimum((x * bins).astype(np.int64), bins - 1)
-    pair = unit * cells.n_arms + arm
-    counts = np.bincount(pair)
-    level = np.bincount(pair, reward) / np.maximum(counts, 1)
-    expected, paid = sums_by(where, level[pair], bins), sums_by(where, reward, bins)
-    return Calendar(_pattern(expected, paid, float(time[-1] - time[0])) if dated else "", _newest(cells, expected, paid))
-
-
-def _pattern(expected: Floats, paid: Floats, seconds: float) -> str:
-    bins = expected.size
-    t = (np.arange(bins) + 0.5) / bins
-    used = expected > 0
-    ratio = np.where(used, paid / np.where(used, expected, 1.0) - 1, 0.0)
-    root = np.sqrt(np.maximum(expected, 0.0))
-    trend = [np.ones(bins), t, t**2, t**3]
-    for name, (period, fewest) in _PERIODS.items():
-        cycles = seconds / period
-        if cycles < 0.99 * fewest or bins < 4 * cycles:
-            continue
-        waves = [wave(2 * np.pi * k * cycles * t) for k in _HARMONICS for wave in (np.sin, np.cos)]
-        plain, full = (_left_over(np.column_stack(each), ratio, root) for each in (trend, [*trend, *waves]))
-        degrees = int(used.sum()) - len(trend) - len(waves)
-        if degrees > 4 and chi_square_z((plain - full) / max(full / degrees, 1e-300), len(waves)) > 4.5:
-            return name
-    return ""
-
-
-def _left_over(design: Floats, values: Floats, root: Floats) -> float:
-    weighted = root[:, None] * design
-    return float(((root * values - weighted @ np.linalg.lstsq(weighted, root * values, rcond=None)[0]) ** 2).sum())
-
-
-def _newest(cells: Cells, expected: Floats, paid: Floats) -> float:
+def newest_fall(cells: Cells) -> float:
     """Return by which share the newest rows fell below the trend of the rows before; 0 if they did not clearly."""
-    t = (np.arange(expected.size) + 0.5) / expected.size
+    pairs = cells.n_units * cells.n_arms
+    level = sums_by(cells.pair, cells.sums, pairs) / np.maximum(sums_by(cells.pair, cells.exposure, pairs), 1e-300)
+    expected, paid = (sums_by(cells.bin, each, cells.n_bins) for each in (cells.exposure * level[cells.pair], cells.sums))
+    t = cells.x
     new, before = t > 1 - _NEWEST, (t > 0.4) & (t <= 1 - 2 * _NEWEST)
     if not cells.scale.ratios or not expected[new].sum() or not paid[before].sum():
         return 0.0
