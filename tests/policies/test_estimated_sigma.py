@@ -238,7 +238,7 @@ def test_no_theorem_covers_it(name: str) -> None:
     refused = r"^sigma must be given for the theorems of [\w-]+, got 'estimate', which none covers$"
     assert theory.bounds(problem, make(name, alpha=5))
     assert not theory.bounds(problem, policy)
-    (why,) = {row["why"] for row in theory.applicable(problem, policy).rows} - {"means follow the pulls"}
+    (why,) = {*theory.bounds(problem, policy).why_not.values()} - {"means follow the pulls"}
     assert re.match(refused, why)
     for compute in (theory.constant, lambda each: theory.unfavourable(each, 10, 2)):
         with pytest.raises(ValueError, match=refused):

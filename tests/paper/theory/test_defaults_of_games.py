@@ -6,17 +6,6 @@ import pytest
 
 from rotting import theory
 from rotting.paper.theory.indistinguishable import greedy_floor, unlearnable
-from rotting.paper.theory.lower_bounds import HardFamily, worst
-from rotting.policies.ucb1 import UCB1
-
-
-def test_the_worst_of_sixteen_problems_in_a_hundred_runs() -> None:
-    family = HardFamily(n_arms=2, horizon=12, pieces=2)
-    found = worst(UCB1(), family, workers=1)
-    assert len(found.found) == 16
-    assert found.result.runs == 100
-    expected = worst(UCB1(), family, draws=16, runs=100, seed=0, workers=1)
-    assert (found.best, found.found, found.regret) == (expected.best, expected.found, expected.regret)
 
 
 @pytest.mark.parametrize("horizon", [10.5, 2.25, math.nan])

@@ -8,14 +8,13 @@
 >>> constants(problem).largest_regret()
 1875.0
 
-- `bounds(problem, policy)` returns the bounds that apply to a policy on a problem, round by round; `applicable` returns which
-  theorems apply, and why others do not; `table` shows everything; `constants(problem)` are the numbers in the bounds. Its
+- `bounds(problem, policy)` returns the bounds that apply to a policy on a problem, round by round, and why other
+  theorems do not apply; `table` shows everything; `constants(problem)` are the numbers in the bounds. Its
   `largest_regret()` is the regret of the worst play: a bound above it is vacuous.
 - `variation_budget`, `piecewise_minimax`, `piecewise_gap_dependent`, `rested_gap_free` and `rested_gap_dependent` are the
   bounds as functions of such constants; `constant(policy)` is the C in them, `unfavourable` bounds the probability of the event
   that they exclude.
-- `piecewise_lower` and `variation_lower` are lower bounds for every policy, `HardFamily` the problems that prove them, and
-  `worst` finds the hardest of these for a policy.
+- `piecewise_lower` and `variation_lower` are lower bounds for every policy, and `HardFamily` the problems that prove them.
 - `unlearnable` returns the two problems with a rested and a restless arm that no policy can learn; `play_unlearnable` plays
   them.
 - `hull` returns the few windows of an arm's rewards that can have the tightest bound (our theorem, in docs/hull.md).
@@ -40,12 +39,10 @@ from rotting.paper.theory.lower_bounds import (
     PIECEWISE_RATE,
     VARIATION_RATE,
     HardFamily,
-    Worst,
     piecewise_lower,
     variation_lower,
-    worst,
 )
-from rotting.paper.theory.theorems import THEOREMS, Bound, Bounds, Theorem, applicable, bounds, table, theoretical_policies
+from rotting.paper.theory.theorems import THEOREMS, Bound, Bounds, Theorem, bounds, table, theoretical_policies
 from rotting.paper.theory.upper_bounds import (
     constant,
     piecewise_gap_dependent,
@@ -69,8 +66,6 @@ __all__ = [
     "RestlessConstants",
     "Theorem",
     "Unlearnable",
-    "Worst",
-    "applicable",
     "bounds",
     "constant",
     "constants",
@@ -91,7 +86,6 @@ __all__ = [
     "unlearnable",
     "variation_budget",
     "variation_lower",
-    "worst",
 ]
 
 _suggest_names(__name__, __all__)

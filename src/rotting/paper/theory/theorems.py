@@ -9,7 +9,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.display.figures import Curve, Panel
-from rotting.common.display.tables import Column, FormattedTable, Row, value_column
+from rotting.common.display.tables import Column, FormattedTable, Row
 from rotting.common.html_parts import block, drawing
 from rotting.common.rules import positive_int
 from rotting.common.short_numbers import plural
@@ -216,44 +216,6 @@ def _why_not_for(theorem: Theorem, known: Constants, problem: Problem, policy: P
     return why_wrong_scale(policy, problem.noise, known.sigma) if error is None else str(error)
 
 
-def applicable(problem: Problem, policy: Policy | None = None, horizon: int | None = None) -> FormattedTable:
-    """Return for each theorem whether it applies to a problem, and why or why not.
-
-    Args:
-        problem: any.
-        policy: check this policy, too, with its alpha, sigma and m; by default only the problem is checked.
-        horizon: T; the problem's own by default.
-
-    Returns:
-        A table; its rows have the keys `theorem`, `reference`, `applies` (a bool) and `why`.
-
-    Example:
-        >>> from rotting.problems import two_arms
-        >>> table = applicable(two_arms(L=0.5), make("raw-ucb", alpha=4))
-        >>> [row["applies"] for row in table.rows]
-        [False, False, False, False, False]
-        >>> print(table.rows[0]["why"])
-        means follow the pulls
-        >>> print(table.rows[3]["why"])
-        alpha must be in [5, inf) for RAW-UCB in Propositions 6 and 7 (rested), got 4.0
-    """
-    known = constants(problem, horizon)
-    rows: list[Row] = []
-    for theorem in THEOREMS:
-        why = _why_not(theorem, known) if policy is None else _why_not_for(theorem, known, problem, policy)
-        applies = why is None
-        rows.append(
-            {"theorem": theorem.name, "reference": theorem.reference, "applies": applies, "why": why or _why(theorem, known)}
-        )
-    columns = (
-        Column("theorem", lambda row: _title(row["theorem"], row["reference"])),
-        Column("applies", lambda row: "yes" if row["applies"] else "no"),
-        value_column("why"),
-    )
-    of = "" if policy is None else f" of {policy!r}"
-    return FormattedTable((f"Regret bounds{of} on {problem.name or 'the problem'}, horizon {known.horizon:,}",), columns, rows)
-
-
 def bounds(problem: Problem, policy: Policy, horizon: int | None = None, checkpoints: Iterable[int] | None = None) -> Bounds:
     """Return every bound that applies to a policy on a problem, round by round.
 
@@ -324,7 +286,7 @@ def table(problem: Problem, policies: Sequence[Policy] | None = None, horizon: i
 
     Returns:
         A table, in which a star marks a vacuous bound, since no play can have that much regret. Its rows have
-        the keys `theorem`, `reference`, `applies`, `why` (as in `applicable`, of the problem alone), and by policy `bounds` and
+        the keys `theorem`, `reference`, `applies`, `why` (of the problem alone), and by policy `bounds` and
         `why_not`, one of which is None, and `arms`: for `rested gap-dependent`, `h_i+` (`overpulls`) and the pseudo-gap of each
         arm (`pseudo_gaps`, None where overpulls cost nothing).
 
