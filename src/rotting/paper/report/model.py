@@ -1,6 +1,5 @@
 """A report as data: its sections, and what it says about itself."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -62,33 +61,6 @@ class Section:
     kind: Kind = Kind.EXPERIMENTS
 
 
-def settings_text(settings: Mapping[str, object]) -> str:
-    """Return settings as JSON for people: a list of numbers or words is one line.
-
-    Example:
-        >>> print(settings_text({"runs": 40, "drops": [0.02, 0.2]}))
-        {
-          "runs": 40,
-          "drops": [0.02, 0.2]
-        }
-    """
-    return _written(settings, "")
-
-
-def _written(value: object, indent: str) -> str:
-    inner = indent + "  "
-    if isinstance(value, Mapping) and value:
-        lines = [f"{inner}{_json(name)}: {_written(each, inner)}" for name, each in value.items()]
-        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
-    if isinstance(value, list | tuple) and any(isinstance(each, Mapping | list | tuple) for each in value):
-        return "[\n" + ",\n".join(f"{inner}{_written(each, inner)}" for each in value) + f"\n{indent}]"
-    return _json(value)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, allow_nan=False, ensure_ascii=False)
-
-
 Origins = Mapping[tuple[date, str], int]
 """How many games were played on each day (UTC) by each machine."""
 
@@ -109,7 +81,7 @@ class ReportAbout(About):
 
     @property
     def games_text(self) -> str:
-        """The number of games that were played for this report, and the origin of the others, in words.
+        """The number of games, and the origin of those that were played before, in words.
 
         Example:
             >>> from datetime import UTC, datetime
@@ -118,21 +90,10 @@ class ReportAbout(About):
             'All 9,760 games were played for this report. A game is one run of one policy on one problem.'
         """
         kept = sum(self.kept.values())
-        played = self.games - kept
         origins = "; ".join(f"{count:,} of {day_text(day)} ({where})" for (day, where), count in sorted(self.kept.items()))
-        if not kept:
-            found = "The only game was" if self.games == 1 else f"All {self.games:,} games were"
-            said = f"{found} played for this report."
-        elif not played:
-            found = "The only game was" if kept == 1 else f"All {kept:,} games were"
-            said = f"{found} kept from earlier runs; none was played now: {origins}."
-        else:
-            said = (
-                f"Of {self.games:,} games, {played:,} {_were(played)} played for this report, and {kept:,} {_were(kept)} kept "
-                f"from earlier runs: {origins}."
-            )
-        return f"{said} A game is one run of one policy on one problem."
-
-
-def _were(count: int) -> str:
-    return "was" if count == 1 else "were"
+        said = (
+            f"{kept:,} of {self.games:,} games were kept from earlier runs: {origins}"
+            if kept
+            else f"All {self.games:,} games were played for this report"
+        )
+        return f"{said}. A game is one run of one policy on one problem."

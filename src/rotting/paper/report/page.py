@@ -1,5 +1,6 @@
 """The page about experiments of a paper: its figures and tables, the claims, and the sections."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -19,7 +20,7 @@ from rotting.common.display.pages import (
 from rotting.common.display.tables import FormattedTable
 from rotting.common.short_numbers import plural
 from rotting.paper.report.claims import COLUMNS, Claim, Verdict, standing, stands
-from rotting.paper.report.model import Kind, ReportAbout, Section, settings_text
+from rotting.paper.report.model import Kind, ReportAbout, Section
 
 CLASSES = {verdict: verdict.name.lower().replace("_", "-") for verdict in Verdict}  # of the style sheet
 COUNTED = {**{verdict: verdict.value for verdict in Verdict}, Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold"}
@@ -261,8 +262,13 @@ def _settings(section: Section, before: Sequence[Section]) -> str:
     if same is not None:
         shown = f'<p>The same as those of <a href="#{escape(same.id)}">{escape(same.title)}</a>.</p>'
     else:
-        shown = f'<pre tabindex="0">{escape(settings_text(section.settings))}</pre>'
+        shown = f'<pre tabindex="0">{escape(settings_text(section))}</pre>'
     return f"<details><summary>Settings</summary>{shown}{_file_links(f'{section.id}/settings', ('json',))}</details>"
+
+
+def settings_text(section: Section) -> str:
+    """Return the settings of a section as JSON."""
+    return json.dumps(section.settings, indent=2, allow_nan=False, ensure_ascii=False)
 
 
 # --- The end -------------------------------------------------------------------------------------------------

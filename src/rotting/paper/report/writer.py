@@ -12,8 +12,8 @@ from rotting.common.display.plots import draw_figure, picture_bytes
 from rotting.common.display.tables import FormattedTable, csv_bytes, parquet_bytes
 from rotting.errors import InvalidValueError, PathExistsError
 from rotting.paper.report.claims import Claim, claims_table, standing, stands
-from rotting.paper.report.model import ReportAbout, Section, settings_text
-from rotting.paper.report.page import page
+from rotting.paper.report.model import ReportAbout, Section
+from rotting.paper.report.page import page, settings_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -77,8 +77,7 @@ def _check_names(sections: Sequence[Section]) -> None:
 
 
 def _section_files(section: Section) -> dict[str, Maker]:
-    settings = settings_text(section.settings)
-    files: dict[str, Maker] = {f"{section.id}/settings.json": f"{settings}\n".encode}
+    files: dict[str, Maker] = {f"{section.id}/settings.json": f"{settings_text(section)}\n".encode}
     for figure in section.findings.figures:
         draw = cache(partial(draw_figure, figure))
         for kind in ("png", "pdf"):
