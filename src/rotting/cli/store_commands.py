@@ -324,7 +324,7 @@ def _add_serve(commands: Commands) -> None:
     serve.add_argument("--deadline", metavar="S", default="30", help="seconds after which a request fails; default: 30")
     add_compile_option(serve)
     serve.add_argument("--rate", metavar="N", help="maximum requests per second for each token or address; default: no limit")
-    serve.add_argument("--webhook", metavar="URL", help="where to tell that an arm wears out or falls silent")
+    serve.add_argument("--webhook", metavar="URL", help="where to tell that an arm wears out, falls silent or starves")
     serve.add_argument("--access-log", metavar="F", help="append a line for every request to this file; -: standard error")
     serve.add_argument("--tls-cert", metavar="F", help="certificate for HTTPS, with --tls-key")
     serve.add_argument("--tls-key", metavar="F", help="private key of the certificate")

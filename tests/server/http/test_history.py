@@ -85,7 +85,7 @@ def test_buckets_are_what_counting_gives(rounds: int) -> None:
         of = [row for row in rows.values() if row["arm"] == arm.name]
         assert (arm.plays, arm.lost) == (len(of), sum(row["lost"] for row in of))
         assert arm.rewards == sum(row["reward"] is not None for row in of)
-    assert counted.pending == sum(row["reward"] is None and not row["lost"] for row in rows.values())
+    assert len(counted.pending) == sum(row["reward"] is None and not row["lost"] for row in rows.values())
 
 
 def test_arms_in_buckets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,25 @@ def test_an_arm_that_comes_again_is_a_new_one() -> None:
     counted = count_events(new_buckets(), events)
     assert [(each.name, each.plays, each.lost) for each in counted.arms] == [("a", 1, 1), ("b", 1, 0), ("a", 1, 0)]
     assert counted.totals("a").number == 2
-    assert (counted.pending, counted.recent()) == (2, (3, {"a": 1, "b": 1}))
+    assert (len(counted.pending), counted.recent()) == (2, (3, {"a": 1, "b": 1}))
+
+
+def test_an_arm_that_could_be_chosen_and_is_not_is_starved() -> None:
+    counted = RewardBuckets(Pending(windowed=False), 0, ["a", "b", "c", "d"])
+
+    def decide(first: int, last: int) -> None:
+        count_events(counted, [{"event": "decided", "id": t, "round": t, "arm": "ab"[t % 2]} for t in range(first, last + 1)])
+
+    decide(1, 999)
+    assert counted.starved() == frozenset()  # too few
+    decide(1_000, 2_000)
+    assert counted.starved() == {"c", "d"}
+    count_events(counted, [{"event": "retired", "arm": "c"}, {"event": "changed", "paused": ["d"]}])
+    assert counted.starved() == frozenset()
+    count_events(counted, [{"event": "revived", "arm": "c"}, {"event": "changed", "paused": []}])
+    assert counted.starved() == frozenset()  # not for long
+    decide(2_001, 4_000)
+    assert counted.starved() == {"c", "d"}
 
 
 def test_rewards_that_were_learned_at_once_count_as_those_that_came_one_by_one() -> None:
@@ -170,7 +188,7 @@ def test_decisions_that_settle_without_a_reward_count_as_missing_or_lost() -> No
             counted.add(json.dumps({"event": "decided", "id": str(t), "round": t, "arm": "a", "propensity": 1.0}).encode())
         counted.add(b'{"event": "rewarded", "id": "2", "reward": 1.0}')
         counted.add(json.dumps({"event": "settled", "round": 2, "missing": missing}).encode())
-        assert counted.pending == 1
+        assert len(counted.pending) == 1
         totals = counted.totals("a")
         assert (totals.rewards, totals.lost, totals.total) == ((2, 0, 1.0) if missing == 0.0 else (1, 1, 1.0))
 
@@ -201,12 +219,12 @@ def test_the_history_the_export_and_the_bandit_agree_on_what_has_settled(tmp_pat
             assert record is not None
             rows = list(decision_rows(turns.database, record))
             with histories.read_on(record) as (counted, behind):
-                assert (behind, counted.pending) == (0, turns.read("songs", lambda folded: folded.bandit.pending))
+                assert (behind, len(counted.pending)) == (0, turns.read("songs", lambda folded: folded.bandit.pending))
                 settled = [row.reward for row in rows if row.state == "settled"]
                 assert sum(each.rewards for each in counted.arms) == len(settled)
                 assert sum(each.total for each in counted.arms) == sum(each for each in settled if each is not None)
                 assert sum(each.lost for each in counted.arms) == sum(row.state == "expired" for row in rows)
-                assert sum(row.state == "pending" for row in rows) == counted.pending
+                assert sum(row.state == "pending" for row in rows) == len(counted.pending)
             if k < 20:  # no change of the window yet: `uplift` compares all
                 found = turns.read("songs", lambda folded: folded.bandit.uplift())
                 held_out = [row.rule == "holdout" for row in rows if row.state == "settled"]

@@ -2,9 +2,17 @@
 
 import json
 import re
+import time
 from pathlib import Path
 
+from rotting.server.store.events import BanditRecord
 from tests.helpers.services import SONGS, Client, Running
+
+
+def record_of(service: Running, name: str) -> BanditRecord:
+    found = service.service.database.find(name)
+    assert found is not None
+    return found
 
 
 def test_only_a_hundred_bandits_have_series_of_their_own(client: Client) -> None:
@@ -39,6 +47,13 @@ def test_series_of_the_log_are_what_the_history_says(service: Running, client: C
     assert {name: float(series[name]) for name in expected} == expected
     assert float(series["keep_seconds"]) == 90 * 86_400
     assert 0 <= float(series["oldest_pending_seconds"]) < 60
+    older = re.findall(r'rotting_log_pending_older{bandit="ads",seconds="(\d+)"} (.+)', text)
+    assert older == [("60", "0.0"), ("600", "0.0"), ("3600", "0.0"), ("86400", "0.0")]
+    with service.service.histories.read_on(record_of(service, "ads")) as (counted, _):
+        assert counted.pending.older_than(time.time() + 1) == 20
+    waits = re.search(r"\nrotting_turn_wait_seconds_count (.+)", text)
+    assert waits is not None
+    assert float(waits[1]) == 101  # the bandit, its decisions and their rewards
     arms = client("GET", "/v1/bandits/ads/arms").body["arms"]
     for row in arms:
         own = dict(re.findall(rf'rotting_arm_(\w+){{arm="{row["arm"]}",bandit="ads"}} (.+)', text))
@@ -61,4 +76,8 @@ def test_the_rules_and_the_board_name_series_that_exist(service: Running, client
         assert named - known == set()
         assert len(named) > 5
     board = json.loads((deploy / "grafana.json").read_text())
-    assert all(panel["targets"] for panel in board["panels"])
+    for panel in board["panels"]:
+        names = set(re.findall(r"rotting_\w+", json.dumps(panel["targets"])))
+        seconds = {name for name in names if "seconds" in name}
+        assert names
+        assert (panel["fieldConfig"]["defaults"]["unit"] == "s") == (seconds == names)

@@ -58,9 +58,9 @@ def receiver() -> Iterator[Receiver]:
         thread.join()
 
 
-def test_what_wears_out_or_falls_silent_is_told_once(tmp_path: Path, receiver: Receiver) -> None:
+def test_what_wears_out_falls_silent_or_starves_is_told_once(tmp_path: Path, receiver: Receiver) -> None:
     turns = Turns(open_database(tmp_path / "songs.rot"), "never")
-    create(turns, "songs", rotting.Uniform(), ["fading", "steady", "broken"])
+    create(turns, "songs", rotting.Uniform(), ["fading", "steady", "broken", "unseen"])
     webhook = Webhook(f"http://127.0.0.1:{receiver.server_port}/hook?a=1", "secret", pauses=(0.01, 0.01))
     observer = Observer(turns.database, Histories(turns.database, 60.0), webhook.tell)
 
@@ -74,14 +74,14 @@ def test_what_wears_out_or_falls_silent_is_told_once(tmp_path: Path, receiver: R
         if turn in {0, 29}:
             observer.look(at_once=True)
     until = time.monotonic() + 30
-    while len(receiver.received) < 2 and time.monotonic() < until:
+    while len(receiver.received) < 3 and time.monotonic() < until:
         time.sleep(0.01)
     observer.look(at_once=True)
     webhook.close()
     turns.close()
     told = [json.loads(body) for _, body in receiver.received]
     assert {(each["bandit"], each["event"], each["arm"]) for each in told} >= {
-        ("songs", "worn", "fading"), ("songs", "silent", "broken"),
+        ("songs", "worn", "fading"), ("songs", "silent", "broken"), ("songs", "starved", "unseen"),
     }  # fmt: skip
     assert "steady" not in {each["arm"] for each in told}
     assert len({each["id"] for each in told}) == len(told)

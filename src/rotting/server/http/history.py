@@ -9,7 +9,7 @@ import math
 import threading
 import time
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -25,6 +25,7 @@ from rotting.server.store.settling import CountedEvent, Pending, counted_events,
 MAX_BUCKETS = 200
 _MAX_CELLS = 100_000  # arms in buckets, over all buckets
 _RECENT = 10  # buckets that count as "now"
+_ENOUGH, _ENOUGH_EACH = 1_000, 20  # decisions, in all and for each arm, without which an arm is starved
 _CACHED = 100  # bandits whose buckets stay in memory
 _READ_SECONDS = 0.2  # one request reads the log for this long; the client asks again for the rest
 _CHUNK = 500  # events that are read at once
@@ -108,9 +109,12 @@ class RewardBuckets:
         ([('jazz', 1, 0.5)], 0.5)
     """
 
-    def __init__(self, pending: Pending[tuple[int, int]], last_read: int = 0) -> None:
+    def __init__(self, pending: Pending[tuple[int, int]], last_read: int = 0, offered: Iterable[Hashable] = ()) -> None:
+        self.pending = pending  # with the arm and the round of each decision
         self.last_read = last_read
         """The number of the last event that was read."""
+        self._offered = dict.fromkeys(offered, 0)  # the active arms, and since which round they can be chosen
+        self.paused = set[Hashable]()
         self.rounds, self.width = 0, 1
         self.buckets: list[Bucket] = []
         self.arms: list[ArmTotals] = []
@@ -122,19 +126,8 @@ class RewardBuckets:
         self.last: CountedEvent | None = None
         """The latest decision."""
         self._numbers: dict[Hashable, int] = {}  # positions of arms in `arms`
-        self._pending = pending  # with the arm and the round of each decision
         self._cells = 0
         self._minutes: deque[list[int]] = deque(maxlen=60)  # with the decisions of each, as far as there were any
-
-    @property
-    def oldest(self) -> float | None:
-        """When the oldest pending decision was made."""
-        return self._pending.oldest
-
-    @property
-    def pending(self) -> int:
-        """How many decisions have not settled yet."""
-        return len(self._pending)
 
     def totals(self, arm: Hashable) -> ArmTotals:
         """Return the counts of an arm."""
@@ -154,7 +147,14 @@ class RewardBuckets:
                 self._add_reward(arm, self.rounds, float(event.reward or 0.0))
             elif event.event in {"added", "forgotten"}:
                 self._numbers.pop(restore_arm(event.arm), None)
-            for (arm, round), reward in self._pending.take(event, place, time):
+            if event.event in {"added", "revived"}:
+                self._offered[restore_arm(event.arm)] = self.rounds
+            elif event.event in {"retired", "forgotten"}:
+                self._offered.pop(restore_arm(event.arm), None)
+            elif event.paused is not None:
+                before, self.paused = self.paused, {restore_arm(arm) for arm in event.paused}
+                self._offered |= dict.fromkeys((before - self.paused) & self._offered.keys(), self.rounds)
+            for (arm, round), reward in self.pending.take(event, place, time):
                 if reward is not None:
                     self._add_reward(arm, round, reward)
                 else:
@@ -222,6 +222,17 @@ class RewardBuckets:
                 found.add(name)
         return frozenset(found)
 
+    def starved(self) -> frozenset[Hashable]:
+        """Return the arms that could be chosen in the newest decisions, 20 for each arm or more, and were not."""
+        plays, chosen, enough = 0, set[int](), max(_ENOUGH, _ENOUGH_EACH * len(self._offered))
+        for bucket in reversed(self.buckets):
+            plays += bucket.plays
+            chosen |= bucket.cells.keys()
+            if plays >= enough:
+                break
+        known = {arm for arm, t in self._offered.items() if t <= self.rounds - max(enough, plays)}
+        return frozenset(arm for arm in known - self.paused if self._numbers.get(arm) not in chosen)
+
     def most_chosen(self, count: int) -> list[int]:
         """Return the numbers of the arms that were chosen most, the most frequent first."""
         return sorted(range(len(self.arms)), key=lambda arm: (-self.arms[arm].plays, arm))[:count]
@@ -238,12 +249,7 @@ class RewardBuckets:
         """Return the counts over all rounds and arms."""
         rewards, total = sum(each.rewards for each in self.arms), sum(each.total for each in self.arms)
         plays, lost = sum(each.plays for each in self.arms), sum(each.lost for each in self.arms)
-        return m.Totals(plays, rewards, total / rewards if rewards else None, len(self._pending), lost)
-
-    @property
-    def windowed(self) -> bool:
-        """Whether the bandit has a reward window."""
-        return self._pending.windowed
+        return m.Totals(plays, rewards, total / rewards if rewards else None, len(self.pending), lost)
 
     def newest(self) -> float | None:
         """Return the mean reward of the latest buckets that have settled."""
@@ -278,7 +284,11 @@ class Histories:
         with self._lock:
             found = self._cached.get(record.id)
         if found is None:
-            found = RewardBuckets(Pending.of(state_at_the_base(self._database, record)), record.base)
+            state = state_at_the_base(self._database, record)
+            offered = [state.arms.names[slot] for slot in state.arms.slots]
+            found = RewardBuckets(Pending.of(state), record.base, offered)
+            if state.limits is not None:
+                found.paused |= {state.arms.names[slot] for slot in state.limits.paused}
         with self._lock:
             found = self._cached.setdefault(record.id, found)
             self._cached.move_to_end(record.id)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _ARMS = 100  # arms that have series of their own, of all bandits: those that were shown most
 _SHOWN = 100  # bandits that have series of their own: those that were used last
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_AGES = (60, 600, 3_600, 86_400)  # seconds
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
@@ -75,6 +76,7 @@ class Metrics(Collector):
         )
         self._turns = Histogram("rotting_turn_seconds", "Length of a turn", registry=registry, buckets=_SECONDS)
         self._calls = Histogram("rotting_turn_calls", "Calls that shared a turn", registry=registry, buckets=_SIZES)
+        self._waits = Histogram("rotting_turn_wait_seconds", "Wait of a call for its turn", registry=registry, buckets=_SECONDS)
         self._folded = TotalCounter("rotting_folded_events", "Events of other servers that were folded", registry=registry)
         registry.register(self)
 
@@ -91,7 +93,9 @@ class Metrics(Collector):
     def count_turn(self, report: TurnReport) -> None:
         """Count a turn."""
         self._turns.observe(report.seconds)
-        self._calls.observe(report.calls)
+        self._calls.observe(len(report.waits))
+        for each in report.waits:
+            self._waits.observe(each)
         self._folded.inc(report.folded)
         for name, events in report.events.items():
             # An event begins with its kind: {"event":"decided",...
@@ -135,20 +139,28 @@ class Metrics(Collector):
         of_arms = {
             name: GaugeMetricFamily(f"rotting_arm_{name}", text, labels=("bandit", "arm")) for name, text in _OF_ARMS.items()
         }
+        by_age = GaugeMetricFamily(
+            "rotting_log_pending_older", "Pending decisions that are older than so many seconds", labels=("bandit", "seconds")
+        )
         shown: list[tuple[str, ArmTotals, RewardBuckets, bool]] = []
         for record in islice(all_records(service.database), _SHOWN):
             counted, verdicts = service.histories.known(record), service.observer.verdicts(record)
             if counted is None:
                 continue
             worn = frozenset[Hashable]() if verdicts is None else verdicts.worn
-            sums, known = counted.sums(), service.turns.known(record.name)
+            with counted.lock:  # it may be reading on
+                sums, oldest = counted.sums(), counted.pending.oldest
+                for seconds in _AGES:
+                    by_age.add_metric((record.name, str(seconds)), counted.pending.older_than(now - seconds))
+                present = counted.present()
+            known = service.turns.known(record.name)
             limit = None if known is None else known.bandit.state.most_pending
             values = {
                 "decisions": sums.decisions,
                 "settled": sums.rewards,
                 "lost": sums.lost,
                 "pending": sums.pending,
-                "oldest_pending_seconds": 0.0 if counted.oldest is None else max(0.0, now - counted.oldest),
+                "oldest_pending_seconds": 0.0 if oldest is None else max(0.0, now - oldest),
                 "pending_limit": None if limit == sys.maxsize else limit,
                 "mean": sums.mean,
                 "worn_arms": len(worn),
@@ -158,7 +170,7 @@ class Metrics(Collector):
             for name, value in values.items():
                 if value is not None:
                     of_bandits[name].add_metric((record.name,), value)
-            shown += [(record.name, each, counted, each.name in worn) for each in counted.present()]
+            shown += [(record.name, each, counted, each.name in worn) for each in present]
         recent = {id(counted): counted.recent() for _, _, counted, _ in shown}
         for bandit, each, counted, is_worn in sorted(shown, key=lambda row: -row[1].plays)[:_ARMS]:
             all_, newest = recent[id(counted)]
@@ -170,7 +182,7 @@ class Metrics(Collector):
             for name, number in numbers.items():
                 if number is not None:
                     of_arms[name].add_metric((bandit, str(each.name)), number)
-        yield from (*of_bandits.values(), *of_arms.values())
+        yield from (*of_bandits.values(), by_age, *of_arms.values())
 
     def text(self) -> bytes:
         """Return all metrics as text."""

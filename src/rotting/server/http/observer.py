@@ -33,11 +33,12 @@ class Verdicts(NamedTuple):
 
     number: int
     """The last event that was read for it."""
-    rows: int
     worn: frozenset[Hashable] = frozenset()
     """The arms that wear out."""
     silent: frozenset[Hashable] = frozenset()
     """The arms that used to pay and pay nothing any more."""
+    starved: frozenset[Hashable] = frozenset()
+    """The arms that could be chosen and are not."""
 
 
 class Observer:
@@ -46,7 +47,7 @@ class Observer:
     Args:
         database: has the logs.
         histories: what is counted.
-        tell: called with a bandit, "worn" or "silent", and the arms of which that is new.
+        tell: called with a bandit, "worn", "silent" or "starved", and the arms of which that is new.
     """
 
     def __init__(
@@ -82,23 +83,26 @@ class Observer:
                 if record.archived:
                     continue
                 with self._histories.read_on(record) as (counted, behind):
-                    number, windowed, silent = counted.last_read, counted.windowed, counted.silent()
+                    number, windowed = counted.last_read, counted.pending.windowed
+                    found = counted.silent(), counted.starved()
                 if not behind and (at_once or time.monotonic() >= self._judged.get(record.id, 0.0)):
                     self._judged[record.id] = time.monotonic() + _JUDGE_AGAIN
-                    self._judge(record, number, windowed, silent)
+                    self._judge(record, number, windowed, *found)
         except RottingError as error:  # the next look may succeed
             _log.warning("the bandits were not looked at: %s", error)
 
-    def _judge(self, record: BanditRecord, number: int, windowed: bool, silent: frozenset[Hashable]) -> None:
+    def _judge(
+        self, record: BanditRecord, number: int, windowed: bool, silent: frozenset[Hashable], starved: frozenset[Hashable]
+    ) -> None:
         before = self._verdicts.get(record.id)
         if before is not None and before.number == number:
             return
         log = newest_log(self._database, record, windowed)
         worn = frozenset[Hashable]() if log is None else wearing_out(log)
-        now = self._verdicts[record.id] = Verdicts(number, 0 if log is None else len(log[0]), worn, silent)
+        now = self._verdicts[record.id] = Verdicts(number, worn, silent, starved)
         if self._tell is not None and before is not None:  # what was known before a start is not told again
-            self._tell(record, "worn", now.worn - before.worn)
-            self._tell(record, "silent", now.silent - before.silent)
+            for event in ("worn", "silent", "starved"):
+                self._tell(record, event, getattr(now, event) - getattr(before, event))
 
 
 def wearing_out(log: "tuple[Log, list[Hashable]]") -> frozenset[Hashable]:

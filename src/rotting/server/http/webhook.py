@@ -1,8 +1,8 @@
-"""Tells another program when an arm wears out or falls silent: a signed POST request, which is repeated until it is taken.
+"""Tells another program when an arm wears out, falls silent or starves: a signed POST request, repeated until it is taken.
 
-The body is JSON: `{"id", "event": "worn" or "silent", "bandit", "arm", "time"}`. The header `Rotting-Signature` is the HMAC
-with SHA-256 of the body, in hexadecimal digits, with the secret that both sides know. Every server of a store sends what it
-finds: the same finding has the same `id` for a day.
+The body is JSON: `{"id", "event": "worn", "silent" or "starved", "bandit", "arm", "time"}`. The header `Rotting-Signature`
+is the HMAC with SHA-256 of the body, in hexadecimal digits, with the secret that both sides know. Every server of a store sends
+what it finds: the same finding has the same `id` for a day.
 """
 
 import hashlib

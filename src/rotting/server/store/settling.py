@@ -7,6 +7,7 @@ nothing counts for it, or as *cancelled* if it was never shown.
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -37,6 +38,7 @@ class CountedEvent(msgspec.Struct, gc=False):
     unit: str | None = None
     rule: str = ""
     reward_window: float | UnsetType | None = UNSET
+    paused: list[Any] | None = None
 
     @property
     def restricted(self) -> bool:
@@ -110,6 +112,10 @@ class Pending(Generic[T]):
     def oldest(self) -> float | None:
         """The time of the oldest pending decision; None without one."""
         return next((entry.time for entry in self._entries.values()), None)
+
+    def older_than(self, moment: float) -> int:
+        """Return how many decisions were made before a moment."""
+        return sum(1 for _ in takewhile(lambda entry: entry.time < moment, self._entries.values()))
 
     def take(self, event: CountedEvent, item: T | None = None, time: float = 0.0) -> list[tuple[T, float | None]]:
         """Take an event; return the items of the decisions that end with it, and what counts for each.

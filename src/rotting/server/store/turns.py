@@ -347,8 +347,8 @@ class _Turn:
         self.began = time.monotonic()
         self.calls: list[Call[Any]] = []
         """The calls that are made in it."""
-        self.until = math.inf
-        """When the calls that are left wait for the next turn."""
+        self.taken = math.inf
+        """When the calls were taken, after the lock."""
         self.deferred: list[tuple[str, list[Call[Any]]]] = []
         """Calls that wait until their bandit is loaded; they are not made in this turn."""
         self.done: list[_Done] = []
@@ -375,7 +375,8 @@ class TurnReport(NamedTuple):
     """What a turn has done, for metrics and listeners."""
 
     seconds: float
-    calls: int
+    waits: list[float]
+    """For how many seconds each of its calls has waited for it."""
     folded: int
     """How many events of others were folded."""
     events: dict[str, list[StoredEvent]]
@@ -602,7 +603,7 @@ class Turns:
             locked = None if self.database.one_lane else transaction.record(first)
             turn.resolved = self._resolve(lane, transaction)
             turn.calls = self._take(lane)
-            turn.until = time.monotonic() + _MAX_SECONDS  # others may have held the lock for longer than that
+            turn.taken = time.monotonic()  # others may have held the lock for long
             groups: dict[str, list[Call[Any]]] = {}
             for call in turn.calls:
                 groups.setdefault(call.name, []).append(call)
@@ -680,7 +681,7 @@ class Turns:
     def _make_calls(self, folded: Folded, calls: list[Call[Any]], turn: "_Turn") -> list[Call[Any]]:
         """Make the calls one after the other; return those that are left when the time is used up."""
         for place, call in enumerate(calls):
-            if place and time.monotonic() > turn.until:
+            if place and time.monotonic() > turn.taken + _MAX_SECONDS:
                 return calls[place:]
             folded.warnings.clear()
             try:
@@ -702,7 +703,8 @@ class Turns:
         """Give the callers their results; the turn is committed."""
         if self._report is not None and turn.done:
             try:
-                self._report(TurnReport(time.monotonic() - turn.began, len(turn.done), turn.folded, turn.written))
+                waits = [turn.taken - each.call.began for each in turn.done]
+                self._report(TurnReport(time.monotonic() - turn.began, waits, turn.folded, turn.written))
             except Exception:  # noqa: BLE001 - the turn is committed, and its callers must get their results
                 _log.exception("the report of a turn failed")
         for call, result in turn.done:
