@@ -140,39 +140,6 @@ def test_control_c_says_what_is_kept_and_the_same_command_goes_on() -> None:
 
 
 @pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize(
-    ("options", "raised", "message"),
-    [
-        ([], KeyboardInterrupt(), "finished games are kept in '{keep}': run it again to continue from there"),
-        (
-            ["--fresh"],
-            KeyboardInterrupt(),
-            "new games and older ones are kept in '{keep}'. Run it without --fresh to use both",
-        ),
-        (
-            ["--fresh"],
-            KeyboardInterrupt("2 games were played anew"),
-            "2 games were played anew. Run it without --fresh to use both",
-        ),
-    ],
-)
-def test_control_c_says_how_to_use_the_kept_games(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    options: list[str],
-    raised: KeyboardInterrupt,
-    message: str,
-) -> None:
-    def interrupt(*_: object, **__: object) -> None:
-        raise raised
-
-    monkeypatch.setattr(experiments, "write", interrupt)
-    assert cli.main(["reproduce", "rested-two-arms", "--no-progress", *options]) == command_line.INTERRUPTED
-    end = capsys.readouterr().err.splitlines()[-1]
-    assert end == f"rotting: interrupted: {message.format(keep=Path.cwd() / 'cache/rotting/games')}"
-
-
-@pytest.mark.usefixtures("tiny")
 def test_reproduce_without_a_name_is_what_the_paper_has(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,11 +2,8 @@
 
 import argparse
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rotting.cli.arguments import (
     SYNTAX,
@@ -23,9 +20,6 @@ from rotting.cli.arguments import (
     say,
     user_errors,
 )
-
-if TYPE_CHECKING:
-    from rotting.simulation.engines.chunk_store import ChunkStore
 
 
 def _theory(options: argparse.Namespace) -> None:
@@ -73,7 +67,7 @@ def _reproduce(options: argparse.Namespace) -> None:
     _check_report_extras()
     workers = read_workers(options)
     store = ChunkStore(cache_folder() / "games", fresh=options.fresh)
-    with read_engine(options) as engine, _interrupt_hint(store):
+    with read_engine(options) as engine:
         use = "all are played again, and replace the older ones" if options.fresh else "a stopped run resumes from there"
         say(f"{', '.join(names)}: {options.size} size. Finished games are kept in {store.folder}: {use}.")
         finished = experiments.run(names, options.size, workers, options.progress, store, engine)
@@ -85,20 +79,6 @@ def _reproduce(options: argparse.Namespace) -> None:
     for note in dict.fromkeys([about.games_text, *(note for outcome in finished for note in outcome.section.findings.notes)]):
         print(f"\nnote: {note}")
     print(f"\nreport: {where / 'report.html'}")
-
-
-@contextmanager
-def _interrupt_hint(store: "ChunkStore") -> Iterator[None]:
-    """Add to an interrupt where finished games are kept, and how to use them."""
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        message = str(stop)  # during the games, `simulate_all` says how many are kept
-        if store.fresh:
-            message = message or f"new games and older ones are kept in '{store.folder}'"
-            raise KeyboardInterrupt(f"{message}. Run it without --fresh to use both") from None
-        message = message or f"finished games are kept in '{store.folder}': run it again to continue from there"
-        raise KeyboardInterrupt(message) from None
 
 
 def _check_report_extras() -> None:
