@@ -18,9 +18,20 @@ from rotting.registry import list_policies
 T = TypeVar("T")
 REPRESENTATIVE = frozenset({"effrawucb", "rawucb", "ucb1", "exp3s", "thompsonsampling"})
 """One policy of each kind: `make test` compiles only these, `make test-all` all of them."""
-SLOW_INTERPRETED = frozenset({"rawklucb", "thompsonsampling", "discountedts", "slidingwindowts"})
+SLOW_INTERPRETED = frozenset({"rawklucb", "thompsonsampling", "discountedts", "slidingwindowts", "fdswts"})
 """Policies that take ten times as long as others if they are interpreted; `LONG_FOLDERS` has the tests that this makes slow."""
-LONG_FOLDERS = ("tests/live/", "tests/policies/parts/", "tests/policies/families/", "tests/server/store/")
+LONG_FOLDERS = (
+    *("tests/live/", "tests/policies/parts/", "tests/policies/families/", "tests/policies/test_f_dsw_ts.py"),
+    "tests/server/store/",
+)
+SLOW_ON_POSTGRES = tuple(
+    f"tests/server/{name}.py"
+    for name in (
+        *("http/test_restarts", "http/test_server", "store/test_processes", "store/test_retention", "store/test_state_machine"),
+        "store/test_versions",
+    )
+)
+"""Tests with many processes or steps: `make test` plays them on SQLite, and `make test-all` on PostgreSQL, too."""
 WHOLE = ("tests/docs/test_site.py", "tests/paper/report/")  # one share each, whatever they name: their files are written once
 
 
@@ -97,12 +108,20 @@ def is_represented(node: str) -> bool:
 
 
 def takes_long(node: str) -> bool:
-    """Return whether a test, by its node id, takes long without the compiler.
+    """Return whether a test, by its node id, takes long without the compiler, or waits for PostgreSQL for long.
 
     Example:
         >>> takes_long("tests/live/test_pages.py::test_a_page[RAWKLUCB(kind='bernoulli')]")
         True
         >>> takes_long("tests/policies/test_equality.py::test_ties[RAWKLUCB(kind='bernoulli')]")
         False
+        >>> takes_long("tests/server/store/test_versions.py::test_a_later_version_reads_a_base[postgres]")
+        True
+        >>> takes_long("tests/server/store/test_versions.py::test_a_later_version_reads_a_base[sqlite]")
+        False
     """
+    if node.startswith("tests/server/http/test_storm.py"):
+        return True
+    if node.startswith(SLOW_ON_POSTGRES) and "[postgres" in node:
+        return "eff-raw-ucb" not in node  # with which the state machine is played on PostgreSQL, too
     return node.startswith(LONG_FOLDERS) and share(node) in SLOW_INTERPRETED

@@ -27,14 +27,17 @@ SCRIPT = textwrap.dedent("""
     from rotting.live import policy_state as states
     from rotting.registry import make
 
-    def check(policy, choose, update, n_arms, rounds, spoil, value):
-        state, arms = states.new_state(policy, n_arms, 16 * (rounds + 1)), np.arange(n_arms)
+    def played(policy, update, n_arms, rounds):
+        state = states.new_state(policy, n_arms, 16 * (rounds + 1))
         for t in range(1, rounds + 1):
             update(policy.params, state, t, (t - 1) % n_arms, 0.25 * (t % 3))
         assert "full" not in state._fields or state.full[0] == 0
+        return state
+
+    def check(policy, choose, state, n_arms, t, spoil, value):
         for name in spoil:
             flatten(state)[name][...] = value
-        arm = int(choose(policy.params, state, rounds + 1, KEY, arms))
+        arm = int(choose(policy.params, state, t, KEY, np.arange(n_arms)))
         assert 0 <= arm < n_arms, (policy, spoil, arm)
 
     for policy in [*map(make, sys.argv[1:]), make("raw-kl-ucb", kind="gaussian")]:
@@ -43,9 +46,10 @@ SCRIPT = textwrap.dedent("""
         fresh = flatten(states.new_state(policy, 1, 1))
         floats = [name for name, array in fresh.items() if array.dtype.kind == "f"]
         for n_arms in (1, 3, 40):
+            state = played(policy, update, n_arms, 4 * n_arms)
             for spoil in [*([name] for name in floats), floats]:
                 for value in (np.nan, np.inf, -np.inf):
-                    check(policy, choose, update, n_arms, 4 * n_arms, spoil, value)
+                    check(policy, choose, states.copy(state), n_arms, 4 * n_arms + 1, spoil, value)
 """)
 SEARCHING = ["raw-ucb", "raw-ucb-pp", "raw-kl-ucb", "eff-raw-ucb", "eff-raw-ucb-pp", "fewa", "eff-fewa"]
 
