@@ -412,6 +412,10 @@ def results(study: Study) -> list[Any]:
         (lambda s: s.heat_map(policy="fewa"), "policy must be one of raw-ucb, ucb1, got 'fewa'"),
         (
             lambda s: Study({"L": [1]}, [s.results[0].select("UCB1")]).best(),
+            "policies must be two or more to find the best, got one",
+        ),
+        (
+            lambda s: Study({"L": [1]}, [s.results[0].select("UCB1")]).best_overall(),
             "policies must be several of one kind to compare their parameters, got all different ones: use table()",
         ),
         (

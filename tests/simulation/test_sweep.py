@@ -132,9 +132,28 @@ def test_a_study_of_different_problems_and_policies_names_its_table() -> None:
     problems = [rotting.Problem.rested([0.5, 0.4], horizon=20), rotting.problems.two_arms(horizon=20)]
     study = rotting.sweep([rotting.UCB1(), rotting.Uniform()], problems, runs=2)
     assert study.parameters == {"problem": ("stationary problem, 2 arms", "two-arms(L=0.3)")}
-    for ask, rule in (
-        (study.best, "be several of one kind to compare"),
-        (study.plot, "x must be a parameter with numbers"),
-    ):
-        with pytest.raises(ValueError, match=rule + ".*: use table\\(\\)$"):
-            ask()
+    with pytest.raises(ValueError, match=r"x must be a parameter with numbers.*: use table\(\)$"):
+        study.plot()
+
+
+def test_the_best_of_different_kinds_is_one_of_all() -> None:
+    study = rotting.sweep([rotting.UCB1(), rotting.Uniform()], rotting.problems.stationary([0.9, 0.1]), horizon=200, runs=9)
+    (row,) = study.best().rows
+    assert (row["kind"], row["policy"], row["next"]) == ("any", "UCB1", "uniform")
+
+
+def test_problems_are_named_by_what_was_varied() -> None:
+    def names(*problems: rotting.Problem) -> object:
+        return rotting.sweep(rotting.UCB1(), problems, runs=1).parameters["problem"]
+
+    def stairs(horizon: int, sigma: float = 1.0) -> rotting.Problem:
+        return rotting.Problem.rested(
+            [[1.0] * 6000, [0.5] * 6000], noise=rotting.Gaussian(sigma), name="stairs", horizon=horizon
+        )
+
+    other = rotting.problems.two_arms(horizon=20)
+    assert names(stairs(20), other) == ("stairs", "two-arms(L=0.3)")
+    assert names(stairs(20), stairs(5_000)) == ("stairs, T = 20", "stairs, T = 5,000")
+    assert names(stairs(20), other, stairs(30)) == ("stairs, T = 20", "two-arms(L=0.3), T = 20", "stairs, T = 30")
+    assert names(stairs(20), stairs(20, 0.5)) == ("stairs, Gaussian 1.0", "stairs, Gaussian 0.5")
+    assert names(stairs(20), stairs(20)) == ("stairs", "stairs (2)")

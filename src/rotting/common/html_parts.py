@@ -5,7 +5,7 @@ and nothing is loaded.
 """
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -35,8 +35,16 @@ def row(*parts: str) -> str:
     return f'<div style="display: flex; flex-wrap: wrap; gap: 0.3em 1.5em; align-items: flex-start">{"".join(parts)}</div>'
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1, escape: Callable[[str], str] = html.escape
+) -> str:
     """Return a table of texts; the first columns are aligned to the left, the others to the right.
+
+    Args:
+        heads: of the columns.
+        rows: the cells.
+        left: the number of columns that are aligned to the left.
+        escape: `str` if the texts are HTML already.
 
     Example:
         >>> table(["x"], [["<1>"]]).partition("<tbody>")[2]
@@ -46,7 +54,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) ->
     def line(tag: str, cells: Sequence[str]) -> str:
         sides = ["left" if k < left else "right" for k in range(len(cells))]
         return "".join(
-            f'<{tag} style="text-align: {side}; padding: 0.1em 0.7em">{html.escape(cell)}</{tag}>'
+            f'<{tag} style="text-align: {side}; padding: 0.1em 0.7em">{escape(cell)}</{tag}>'
             for side, cell in zip(sides, cells, strict=True)
         )
 

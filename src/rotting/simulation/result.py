@@ -16,7 +16,7 @@ import numpy as np
 from rotting import registry
 from rotting.common.arrays import AnyArray, ArmNumbers, Floats, Ints
 from rotting.common.display.figures import BANDS, Band, Curve, Panel
-from rotting.common.display.plots import plot_regret
+from rotting.common.display.plots import Colours, plot_regret
 from rotting.common.display.tables import FormattedTable
 from rotting.common.files import new_folder
 from rotting.common.html_parts import block, drawing, row
@@ -48,6 +48,7 @@ ArrayType = np.dtype[np.generic]
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 ARRAYS: dict[str, ArrayType] = {"checkpoints": INT, "regret": FLOAT, "pulls": INT, "us_per_round": FLOAT}
 """The types of the arrays that every result has."""
+MOST_CURVES = 8  # of a plot, unless more are asked for: there are eight colours
 FORMAT_VERSION = 1  # of saved results and studies
 SETTINGS_FILE = "result.json"
 ARRAYS_FILE = "arrays.npz"
@@ -381,6 +382,8 @@ class Result:
         title: str | None = None,
         band: Band | None = "quantiles",
         log_y: bool = False,
+        colors: Colours = None,
+        order: "Sequence[Policy | str | int] | None" = None,
     ) -> "Axes":
         """Draw each policy's mean regret over the rounds, and the band from 10 % to 90 % of its runs.
 
@@ -399,6 +402,9 @@ class Result:
                 against; "" for none.
             band: "quantiles", "interval" for the 95 % interval of the mean, or None.
             log_y: whether the regret axis is logarithmic; it is linear around zero if a policy ends with no regret or less.
+            colors: one for each policy, or a dict by labels.
+            order: the policies to draw, as for `select`, in this order. By default all; of more than eight, the eight with the
+                least regret, and the caption says so.
 
         Returns:
             The axes; `.figure` is their figure.
@@ -414,12 +420,19 @@ class Result:
             ('rested', 'log')
             >>> plt.close(figure)
         """
-        named, problem = self._chosen_labels(labels), self._problem_of_bounds(bounds)
+        part, left_out = self, ""
+        if order is not None:
+            part = self.select(order)
+        elif len(self.policies) > MOST_CURVES:
+            least = sorted(np.argsort(self.regret[:, :, -1].mean(axis=1), kind="stable")[:MOST_CURVES].tolist())
+            part, labels = self.select(least), [self._chosen_labels(labels)[k] for k in least]
+            left_out = f"The {MOST_CURVES} of {len(self.policies)} policies with the least regret."
+        named, problem = part._chosen_labels(labels), self._problem_of_bounds(bounds)
         drawn: list[list[tuple[str, Floats]]] = [[] for _ in named]
         if problem is not None:
             from rotting.paper import theory  # noqa: PLC0415 - theorems are about results, and users should not have to pass them
 
-            for label, policy, lines in zip(named, self.policies, drawn, strict=True):
+            for label, policy, lines in zip(named, part.policies, drawn, strict=True):
                 proved = theory.bounds(problem, policy, self.horizon, self.checkpoints.tolist())
                 lines += [(f"{label}: {bound.theorem}", bound.values) for bound in proved]
         caption = ""
@@ -430,9 +443,9 @@ class Result:
         return plot_regret(
             named,
             self.checkpoints,
-            self.regret,
+            part.regret,
             title,
-            caption,
+            " ".join(filter(None, [left_out, caption])),
             bounds=drawn,
             band=band,
             ax=ax,
@@ -440,6 +453,7 @@ class Result:
             log=log,
             legend=legend,
             log_y=log_y,
+            colors=colors,
         )
 
     def _caption(self, band: Band | None, about_bounds: str) -> str:

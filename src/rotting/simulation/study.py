@@ -3,14 +3,15 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats
-from rotting.common.display.figures import Curve, Figure, Panel, mean_points
-from rotting.common.display.plots import plot_figure, plot_heat
+from rotting.common.display.figures import BANDS, Curve, Figure, Panel, join_panels, least_curves, mean_points, regret_panel
+from rotting.common.display.plots import Colours, check_colours, draw_into, plot_figure, plot_heat
 from rotting.common.display.tables import Column, FormattedTable, Row, ends_text, interval_column, value_column
 from rotting.common.files import new_folder
 from rotting.common.html_parts import block, drawing, row
@@ -24,13 +25,16 @@ from rotting.problems.oracle import OPTIMAL, reference_kind, regret_against
 from rotting.simulation.comparisons import geometric_mean, mean_ratio
 from rotting.simulation.ranking import Correction, ranking_table
 from rotting.simulation.regret_tables import regret_cells, regret_columns, regret_frame
-from rotting.simulation.result import Result, format_of, not_saved, numbered, read_settings
+from rotting.simulation.result import MOST_CURVES, Result, format_of, not_saved, numbered, read_settings
+from rotting.simulation.summary import SummaryCell, summary_table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Picture
 
 STUDY_FILE = "study.json"
+ROUND, PROBLEM, HORIZON = "round", "problem", "horizon"
 Value = float | str
 """The value of a parameter."""
 
@@ -38,6 +42,16 @@ Value = float | str
 _COLUMNS = {"policy", "kind", "mean", "low", "high", "reason", "q10", "q90", "p", "verdict"}
 _COLUMNS |= {"rank_low", "rank_high", "difference", "difference_low", "difference_high"}
 _COLUMNS |= {"regret", "next", "behind", "run", "round", "reference"}
+
+
+def horizon_suffix(horizon: int) -> str:
+    """Return what distinguishes the name of a problem from those with other horizons.
+
+    Example:
+        >>> horizon_suffix(5_000)
+        ', T = 5,000'
+    """
+    return f", T = {horizon:,}"
 
 
 def checked_parameters(parameters: Mapping[str, Sequence[Value]]) -> dict[str, tuple[Value, ...]]:
@@ -82,8 +96,9 @@ def _plain(name: str, value: object) -> Value:
 class _Point(NamedTuple):
     """The runs of one policy on one problem."""
 
+    place: int  # of the problem
     problem: dict[str, Value]
-    policy: Policy
+    policy: int
     regret: Floats  # [runs] at the horizon
     reference: str  # what it is measured against
 
@@ -182,16 +197,30 @@ class Study:
 
     @property
     def varying(self) -> tuple[str, ...]:
-        """The parameters that have several values: those of the problems, then those of the policies, as `raw-ucb.alpha`."""
-        problems = [name for name, values in self.parameters.items() if len({*values}) > 1]
+        """The parameters that have several values: those of the problems, then those of the policies, as `raw-ucb.alpha`.
+
+        If the problems have several horizons, `horizon` is one of them.
+        """
+        problems = [name for name, values in self._axes.items() if len({*values}) > 1]
         return (*problems, *self._policy_parameters)
+
+    @cached_property
+    def _axes(self) -> dict[str, tuple[Value, ...]]:
+        """The parameters of figures: those of the problems, and the horizon if it varies, which is then in no name."""
+        horizons = tuple(each.horizon for each in self.results)
+        axes = {name: tuple(values) for name, values in self.parameters.items()}
+        if "horizon" not in axes and len({*horizons}) > 1:
+            names = zip(axes.pop("problem", ()), horizons, strict=False)
+            bare = tuple(str(name).removesuffix(horizon_suffix(T)) for name, T in names)
+            axes = {**({"problem": bare} if bare else {}), **axes, "horizon": horizons}
+        return axes
 
     def _points(self) -> Iterator[_Point]:
         """Yield the points, problem by problem."""
         for k, result in enumerate(self.results):
-            problem = {name: values[k] for name, values in self.parameters.items()}
-            for policy, regret in zip(self.policies, result.regret[:, :, -1], strict=True):
-                yield _Point(problem, policy, regret, result.reference)
+            problem = {name: values[k] for name, values in self._axes.items()}
+            for policy, regret in enumerate(result.regret[:, :, -1]):
+                yield _Point(k, problem, policy, regret, result.reference)
 
     @property
     def _policy_parameters(self) -> dict[str, tuple[str, str]]:
@@ -234,9 +263,9 @@ class Study:
         seeds = f", seed {first.seed}" if len({each.seed for each in self.results}) == 1 else ""
         return (f"{self._problems_text}{over}{horizon}, {runs}{seeds}{what}",)
 
-    def _notes(self) -> tuple[str, ...]:
-        """Return the lines below a table, which are also in the caption of a plot."""
-        runs = self.results[0].runs
+    def _notes(self, intervals: bool = True) -> tuple[str, ...]:
+        """Return the lines below a table, which are also in the caption of a plot; one is about its intervals."""
+        runs = self.results[0].runs if intervals else 1
         references = (each.reference for each in self.results)
         return (*regret_against(*references), *plain_notes(self.policies), *([what_runs_can_miss(runs)] if runs > 1 else []))
 
@@ -255,7 +284,8 @@ class Study:
         kind, name = self._policy_parameters.get(parameter, ("", ""))
         if not kind:
             return point.problem[parameter]
-        value: Value | None = point.policy.shown_params().get(name) if point.policy.name == kind else None
+        policy = self.policies[point.policy]
+        value: Value | None = policy.shown_params().get(name) if policy.name == kind else None
         return value
 
     def _first_numeric(self) -> str | None:
@@ -265,7 +295,7 @@ class Study:
 
     def _texts(self) -> dict[str, dict[Value, str]]:
         """Return the texts of the values of each parameter, for labels."""
-        texts = {name: short_texts(values) for name, values in self.parameters.items()}
+        texts = {name: short_texts(values) for name, values in self._axes.items()}
         for parameter, (kind, name) in self._policy_parameters.items():
             texts[parameter] = short_texts(each.shown_params().get(name, "-") for each in self.policies if each.name == kind)
         return texts
@@ -283,7 +313,8 @@ class Study:
 
     def _repr_html_(self) -> str:
         table, axis = self.table(), self._first_numeric()
-        picture = "" if axis is None else drawing(Panel("", axis, "mean regret", tuple(self._mean_curves(axis))))
+        curves = () if axis is None else tuple(self._mean_curves(axis, self._points(), self._shown(None, None)))
+        picture = "" if axis is None else drawing(Panel("", axis, "mean regret", curves))
         return block(*table.lines, row(f"<div>{replace(table, lines=())._repr_html_()}</div>", picture))
 
     def table(self) -> FormattedTable:
@@ -300,9 +331,10 @@ class Study:
             [(0.1, 'UCB1'), (0.1, 'RAW-UCB 1.4'), (1.0, 'UCB1'), (1.0, 'RAW-UCB 1.4')]
         """
         labels = self.labels * len(self.results)
+        cells = [row for row in self._problem_cells() for _ in self.policies]
         rows: list[Row] = [
-            {**point.problem, "reference": point.reference, "policy": label, **regret_cells(point.regret)}
-            for label, point in zip(labels, self._points(), strict=True)
+            {**row, "policy": label, **regret_cells(point.regret)}
+            for row, label, point in zip(cells, labels, self._points(), strict=True)
         ]
         return self._with_problems(self._heading(), regret_columns(rows), rows)
 
@@ -323,20 +355,15 @@ class Study:
             >>> [(row["L"], row["policy"], row["verdict"]) for row in study.compare(against="uniform").rows]
             [(0.1, 'uniform', '-'), (0.1, 'RAW-UCB 1.4', 'tied'), (1.0, 'uniform', '-'), (1.0, 'RAW-UCB 1.4', 'better')]
         """
-        first = self.results[0]
-        base = None if against is None else first._index_of("against", against)  # noqa: SLF001 - all have the same policies
-        problems: list[tuple[Row, Floats]] = [
-            (
-                {**{name: values[k] for name, values in self.parameters.items()}, "reference": result.reference},
-                result.regret[:, :, -1],
-            )
-            for k, result in enumerate(self.results)
-        ]
+        base = None if against is None else self._index_of("against", against)
+        problems = list(zip(self._problem_cells(), self._finals(), strict=True))
         table = ranking_table(problems, self.labels, base, correction, self._heading(), self._notes())
         return self._with_problems(table.lines, table.columns, table.rows, table.notes)
 
     def best(self) -> FormattedTable:
         """Return the best policy on each problem, among policies that differ only in their parameters.
+
+        If no two policies do, it is the best of all, whose `kind` is "any".
 
         The rows have the names of the parameters as keys, and `reference` (as in `table`), `kind` (the name of the policies),
         `policy` (the best), `regret` (its mean with its interval), `next` (the second best), and `behind`: the mean regret of
@@ -352,9 +379,12 @@ class Study:
             >>> [(row["L"], row["policy"]) for row in rows]
             [(0.5, 'RAW-UCB 1.4'), (2.0, 'RAW-UCB 1.4')]
         """
+        kinds = self._kinds() or {"any": [*range(len(self.policies))]}
+        if len(self.policies) == 1:
+            raise InvalidValueError("policies", "be two or more to find the best", self.policies, got="one")
         rows: list[Row] = []
         for k, result in enumerate(self.results):
-            for kind, members in self._kinds().items():
+            for kind, members in kinds.items():
                 final = result.regret[members, :, -1]
                 first, second = (members[place] for place in np.argsort(final.mean(axis=1), kind="stable")[:2])
                 best, after = result.regret[first, :, -1], result.regret[second, :, -1]
@@ -387,7 +417,11 @@ class Study:
             ['RAW-UCB 1.4', 'RAW-UCB 4', 'RAW-UCB 0.5']
         """
         rows: list[Row] = []
-        for kind, members in self._kinds().items():
+        kinds = self._kinds()
+        if not kinds:
+            rule = "be several of one kind to compare their parameters"
+            raise InvalidValueError("policies", rule, self.policies, got="all different ones: use table()")
+        for kind, members in kinds.items():
             final = np.stack([result.regret[members, :, -1] for result in self.results], axis=1)  # [policy, problem, run]
             least = float(final.mean(axis=2).min())
             if least <= 0:  # such numbers have no geometric mean
@@ -405,6 +439,89 @@ class Study:
         return FormattedTable(
             self._heading(": regret over that of the best, over all problems"), columns, rows, notes=self._notes()
         )
+
+    def summary(
+        self,
+        columns: str | None = None,
+        decimals: int | None = None,
+        labels: Sequence[str] | None = None,
+        order: Sequence[Policy | str | int] | None = None,
+        correction: Correction = "holm",
+    ) -> FormattedTable:
+        """Return the mean regrets at the horizon as a table of policies by problems, for a paper.
+
+        The smallest mean of each problem is in bold, and `=` marks the policies that `compare` ties with it. `to_latex`,
+        `to_markdown` and `to_pandas` of the table write it; in the data frame, each column has its interval and its verdict
+        beside it.
+
+        Args:
+            columns: the parameter with a column for each value: "problem" for the problems without their horizons, "horizon",
+                or another one. Other parameters that vary are in the first columns. By default "problem", unless only the
+                horizon varies.
+            decimals: of the means; by default as many as their intervals support.
+            labels: one text for each policy that is shown; short labels by default.
+            order: the policies to show, in this order: policies of this study, their labels or indices. By default all.
+            correction: as for `compare`; the policies that are shown are compared.
+
+        Example:
+            >>> import rotting
+            >>> problems = [rotting.problems.two_arms(L=1.0, horizon=T) for T in (100, 400)]
+            >>> study = rotting.sweep([rotting.Uniform(), rotting.RAWUCB()], problems, runs=40)
+            >>> [column.head for column in study.summary().columns]
+            ['policy', 'T = 100', 'T = 400']
+            >>> [row["T = 400 verdict"] for row in study.summary().rows]
+            ['worse', 'best']
+        """
+        others = any(name != HORIZON for name in self._axes if name in self.varying)
+        facets, used = self._facets(columns or (PROBLEM if others or len(self.results) == 1 else HORIZON))
+        heads = facets if used else [each.problem_name for each in self.results]
+        rest = [name for name in self._axes if name in self.varying and name not in used]
+        texts, shown = self._texts(), self._shown(order, labels)
+        marked = [each.reference if self._has_both_references else OPTIMAL for each in self.results]
+        cells = [
+            SummaryCell(
+                head,
+                {name: texts[name][self._axes[name][k]] for name in rest},
+                final[[*shown]],
+                reference_kind(reference),
+            )
+            for k, (head, final, reference) in enumerate(zip(heads, self._finals(), marked, strict=True))
+        ]
+        return summary_table(cells, [*shown.values()], decimals, correction, self._heading(": mean regret"), self._notes())
+
+    def latex(
+        self,
+        columns: str | None = None,
+        decimals: int | None = None,
+        labels: Sequence[str] | None = None,
+        order: Sequence[Policy | str | int] | None = None,
+        correction: Correction = "holm",
+    ) -> str:
+        r"""Return `summary` in LaTeX, with the rules of the package `booktabs`; the arguments are the same.
+
+        Example:
+            >>> import rotting
+            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0], horizon=100)
+            >>> study = rotting.sweep([rotting.UCB1(), rotting.RAWUCB()], problems, runs=9)
+            >>> print("\n".join(study.latex(decimals=1).splitlines()[:4]))
+            \begin{tabular}{lrr}
+            \toprule
+            policy & L = 0.1 & L = 1 \\
+            \midrule
+        """
+        return self.summary(columns, decimals, labels, order, correction).to_latex()
+
+    def _problem_cells(self) -> list[Row]:
+        """Return the cells that begin the rows about each problem."""
+        rows = zip(*self.parameters.values(), strict=True)
+        return [
+            {**dict(zip(self.parameters, row, strict=True)), "reference": result.reference}
+            for row, result in zip(rows, self.results, strict=True)
+        ]
+
+    def _finals(self) -> list[Floats]:
+        """Return the regret at the horizon on each problem, `[policy, run]`."""
+        return [result.regret[:, :, -1] for result in self.results]
 
     def _with_problems(
         self, heading: tuple[str, ...], columns: tuple[Column, ...], rows: list[Row], notes: tuple[str, ...] | None = None
@@ -425,11 +542,7 @@ class Study:
         kinds: dict[str, list[int]] = {}
         for k, policy in enumerate(self.policies):
             kinds.setdefault(policy.name, []).append(k)
-        several = {kind: members for kind, members in kinds.items() if len(members) > 1}
-        if not several:
-            rule = "be several of one kind to compare their parameters"
-            raise InvalidValueError("policies", rule, self.policies, got="all different ones: use table()")
-        return several
+        return {kind: members for kind, members in kinds.items() if len(members) > 1}
 
     def plot(
         self,
@@ -438,18 +551,30 @@ class Study:
         log: bool = False,
         log_y: bool = False,
         title: str | None = None,
+        by: str | None = None,
+        ax: "Axes | Sequence[Axes] | None" = None,
+        labels: Sequence[str] | None = None,
+        colors: Colours = None,
+        order: Sequence[Policy | str | int] | None = None,
     ) -> "Picture":
-        """Draw the mean regret at the horizon over a parameter, with 95 % intervals.
+        """Draw the mean regret at the horizon over a parameter, with 95 % intervals, or the regret over the rounds.
 
-        There is a curve for every combination of the other parameters, and for each reference. Needs the extra `rotting[plot]`.
+        There is a curve for every combination of the other parameters, and for each reference; of more than eight curves, the
+        eight with the least regret are drawn, and the caption says so. Needs the extra `rotting[plot]`.
 
         Args:
-            x: a parameter that varies, such as "L" of the problems or "raw-ucb.alpha" of policies; by default the first one
-                whose values are numbers.
+            x: a parameter that varies, such as "L" of the problems or "raw-ucb.alpha" of policies; "horizon" if the problems
+                have several; or "round". By default the first parameter whose values are numbers.
             path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
             log: whether the axis of the parameter is logarithmic.
             log_y: whether the axis of the regret is logarithmic.
             title: above the picture; by default what is drawn.
+            by: the parameter of the problems for whose values there is a panel each: "problem" for the problems without their
+                horizons, "horizon", or another one. By default, there is one panel; over the rounds, one for each problem.
+            ax: the axes to draw into, one for each panel; None makes a figure.
+            labels: one text for each policy that is drawn; short labels by default.
+            colors: one for each curve, or a dict by their labels.
+            order: the policies to draw, in this order: policies of this study, their labels or indices. By default all.
 
         Returns:
             The Matplotlib figure.
@@ -460,27 +585,80 @@ class Study:
             >>> study = rotting.sweep([rotting.UCB1(), rotting.RAWUCB()], problems, runs=9)
             >>> study.plot().axes[0].get_xlabel()
             'L'
+            >>> [ax.get_title(loc="left") for ax in study.plot("round", by="L").axes]
+            ['L = 0.1', 'L = 1']
             >>> import matplotlib.pyplot
             >>> matplotlib.pyplot.close("all")
         """
-        axis = self._axis("x", x, self._first_numeric() or next(iter(self.varying), None))
-        panel = Panel("", axis, "regret at the horizon", tuple(self._mean_curves(axis)), x_log=log, y_log=log_y)
+        axis = x if x == ROUND else self._axis("x", x, self._first_numeric() or next(iter(self.varying), None))
+        facets, used = self._facets(by, axis)
+        chosen = self._shown(order, labels)
+        panels = []
+        for facet in dict.fromkeys(facets):
+            points = [point for point in self._points() if facets[point.place] == facet and point.policy in chosen]
+            if order is not None:
+                points.sort(key=lambda point: [*chosen].index(point.policy))
+            if axis == ROUND:
+                panels.append(replace(self._panel_of_rounds(facet, points, chosen, used), x_log=log, y_log=log_y))
+            else:
+                curves = tuple(self._mean_curves(axis, points, chosen, used))
+                panels.append(Panel(facet, axis, "regret at the horizon", curves, x_log=log, y_log=log_y))
+        drawn, left_out = least_curves(panels, MOST_CURVES) if order is None else (tuple(panels), "")
         runs, rounds = self.results[0].runs, self._horizons_text
-        drawn = f"Mean of {runs:,} runs of {rounds} rounds and its 95 % interval." if runs > 1 else f"A run of {rounds} rounds."
-        caption = " ".join([drawn, *self._notes()])
-        named = title if title is not None else f"{self._problems_text}: regret over {axis}"
-        return plot_figure(Figure("study", named, caption, (panel,), columns=1), path)
+        drawn_as = f"; {BANDS['quantiles']}" if axis == ROUND else " and its 95 % interval"
+        shown = f"Mean of {runs:,} runs of {rounds} rounds{drawn_as}." if runs > 1 else f"A run of {rounds} rounds."
+        caption = " ".join(filter(None, [left_out, shown, *self._notes(axis != ROUND)]))
+        over = "the rounds" if axis == ROUND else axis
+        named = title if title is not None else f"{self._problems_text}: regret over {over}"
+        figure = Figure("study", named, caption, drawn, columns=2 if len(drawn) == 4 else min(3, len(drawn)))
+        figure = replace(figure, colours=check_colours(figure.labels, colors))
+        return plot_figure(figure, path) if ax is None else draw_into(ax, figure)
 
-    def _mean_curves(self, axis: str) -> list[Curve]:
+    def _shown(self, order: Sequence[Policy | str | int] | None, labels: Sequence[str] | None) -> dict[int, str]:
+        """Return the labels of the policies to show, by their indices."""
+        places = range(len(self.policies)) if order is None else [self._index_of("order", each) for each in order]
+        if labels is not None and (isinstance(labels, str) or len(labels) != len(places)):
+            raise InvalidValueError("labels", f"be one text for each of {plural(len(places), 'policy', 'policies')}", labels)
+        return dict(zip(places, [self.labels[k] for k in places] if labels is None else numbered(labels), strict=True))
+
+    def _index_of(self, name: str, given: Policy | str | int) -> int:
+        """Return the index of a policy, given as a policy, a label or an index; `name` is that of the argument, for errors."""
+        if isinstance(given, str) and given in self.labels:
+            return self.labels.index(given)
+        return self.results[0]._index_of(name, given)  # noqa: SLF001 - all have the same policies
+
+    def _facets(self, by: str | None, axis: str = "") -> tuple[list[str], list[str]]:
+        """Return the text of each problem by which panels or columns are formed, and the parameters in these texts."""
+        names = [name for name in self._axes if name in self.varying and name != axis]
+        if by == PROBLEM and PROBLEM not in names:
+            used = [name for name in names if name != HORIZON]
+        elif by is None:
+            used = names if axis == ROUND else []
+        else:
+            used = [self._axis("by", by, None)]
+            if used[0] not in self._axes:
+                raise InvalidValueError("by", "be a parameter of the problems", by)
+        texts, signs = self._texts(), {PROBLEM: "", HORIZON: "T = "}
+
+        def text(name: str, value: Value) -> str:
+            written = f"{value:,}" if name == HORIZON else texts[name][value]
+            return f"{signs.get(name, f'{name} = ')}{written}"
+
+        found = [", ".join(text(name, self._axes[name][k]) for name in used) for k in range(len(self.results))]
+        return found, used
+
+    def _mean_curves(
+        self, axis: str, points: Iterable[_Point], labels: Mapping[int, str], used: Sequence[str] = ()
+    ) -> list[Curve]:
         """Return the mean regret over a parameter, a curve for every combination of the others."""
         curves: dict[str, list[tuple[float, Floats]]] = {}
-        texts, policies = self._texts(), dict(zip(self.policies, labels_of(self.policies, self._tuned), strict=True))
-        for point in self._points():
+        texts = self._texts()
+        for point in points:
             value = self._value(point, axis)
             if isinstance(value, str):
                 raise InvalidValueError("x", "be a parameter with numbers", axis, hint=f", which has {value!r}: use table()")
             if value is not None:
-                label = self._curve_label(point, axis, policies[point.policy], texts)
+                label = self._curve_label(point, axis, labels[point.policy], texts, used)
                 curves.setdefault(label, []).append((value, point.regret))
         drawn: list[Curve] = []
         for label, samples in curves.items():
@@ -488,15 +666,26 @@ class Study:
             drawn.append(mean_points(label, places, runs))
         return drawn
 
-    def _curve_label(self, point: _Point, axis: str, policy: str, texts: dict[str, dict[Value, str]]) -> str:
+    def _panel_of_rounds(self, title: str, points: Sequence[_Point], labels: Mapping[int, str], used: Sequence[str]) -> Panel:
+        """Return the regret over the rounds, a curve for each point."""
+        texts, panels = self._texts(), []
+        for place in dict.fromkeys(point.place for point in points):
+            own, result = [point for point in points if point.place == place], self.results[place]
+            named = [self._curve_label(point, ROUND, labels[point.policy], texts, used) for point in own]
+            panels.append(regret_panel(title, named, result.checkpoints, result.regret[[point.policy for point in own]]))
+        return panels[0] if len(panels) == 1 else join_panels(panels)
+
+    def _curve_label(
+        self, point: _Point, axis: str, label: str, texts: dict[str, dict[Value, str]], used: Sequence[str] = ()
+    ) -> str:
         """Return the label of a point's curve: its policy, what else varies, and its reference if there are several."""
-        others = {name: value for name, value in point.problem.items() if name != axis and name in self.varying}
-        words = [policy]
+        others = {name: each for name, each in point.problem.items() if name in self.varying and name not in {axis, *used}}
+        words, policy = [label], self.policies[point.policy]
         if axis in self._policy_parameters:
-            words = [point.policy.title]
+            words = [policy.title]
             for name, (kind, short) in self._policy_parameters.items():
-                if name != axis and kind == point.policy.name:
-                    words.append(f"{short}={texts[name][point.policy.shown_params().get(short, '-')]}")
+                if name != axis and kind == policy.name:
+                    words.append(f"{short}={texts[name][policy.shown_params().get(short, '-')]}")
         words += [f"{name}={texts[name][value]}" for name, value in others.items()]
         if self._has_both_references:
             words.append(f"against {reference_kind(point.reference)}")
@@ -544,7 +733,7 @@ class Study:
         empty = _Cell([np.nan], OPTIMAL)
         values = np.array([[np.mean(cells.get((column, line), empty).regrets) for column in columns] for line in lines])
         hatched = np.array([[cells.get((column, line), empty).reference != OPTIMAL for column in columns] for line in lines])
-        first = chosen[0].policy
+        first = self.policies[chosen[0].policy]
         shown = first.label if len({point.policy for point in chosen}) == 1 else first.title
         what = "regret over the best of the problem" if relative else "mean regret"
         runs = self.results[0].runs
@@ -581,7 +770,7 @@ class Study:
         """Return the points of the policy that is asked for; by default, of the one whose parameter is on an axis."""
         on_axes = [self._policy_parameters[name][0] for name in (across, up) if name in self._policy_parameters]
         kind = policy or next(iter(on_axes), self.policies[0].name)
-        chosen = [point for point in self._points() if point.policy.name == kind]
+        chosen = [point for point in self._points() if self.policies[point.policy].name == kind]
         if not chosen or (policy is None and not on_axes and len({*self.policies}) > 1):
             known = ", ".join(dict.fromkeys(each.name for each in self.policies))
             raise InvalidValueError("policy", f"be one of {known}", policy)

@@ -12,9 +12,9 @@ from rotting.problems import Problem, ProblemFamily
 from rotting.problems.decays import name_of
 from rotting.simulation.plan import Competitor, Simulation
 from rotting.simulation.references import ChosenReference
-from rotting.simulation.result import numbered
+from rotting.simulation.result import Result, numbered
 from rotting.simulation.simulate import AnyEngine, simulate_all
-from rotting.simulation.study import Study, Value, checked_parameters, number_or_text
+from rotting.simulation.study import Study, Value, checked_parameters, horizon_suffix, number_or_text
 
 Item = TypeVar("Item")
 Other = TypeVar("Other")
@@ -106,7 +106,8 @@ def sweep(
             `simulate`, and `rotting.tuned` makes a policy for the horizon of each problem.
         problems: one or several problems or families, such as `rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0])`. The
             parameters of a grid become those of the study, as texts if they are not numbers. Problems that are not from a grid
-            are distinguished by their names, with a number added if two are the same.
+            are distinguished by their names, by the horizon ("stairs, T = 5,000") and the noise if these differ, and by a
+            number if two are still the same.
         horizon: as for `simulate`, and so are the others.
         runs: games of each policy on each problem.
         seed: a whole number.
@@ -143,7 +144,23 @@ def sweep(
     players: Any = tuple(given) if isinstance(given, Iterator) else given
     simulations = [Simulation(players, each, horizon, runs, seed, marks, reference=reference) for each in listed]
     results = simulate_all(simulations, workers, progress, keep, engine)
-    return Study(parameters or {"problem": numbered([each.problem_name for each in results])}, results)
+    return Study(parameters or {"problem": _names(results)}, results)
+
+
+def _names(results: Sequence[Result]) -> tuple[str, ...]:
+    """Return the names of problems with what was varied: their noises, and their horizons."""
+    noises = ["" if name is None else f", {name}" for name in (each.problem.get("noise") and _noise(each) for each in results)]
+    varied = len({*noises}) > 1 and len({(each.problem_name, each.horizon) for each in results}) < len(results)
+    names = [f"{each.problem_name}{noise if varied else ''}" for each, noise in zip(results, noises, strict=True)]
+    if len({each.horizon for each in results}) > 1:
+        names = [f"{name}{horizon_suffix(each.horizon)}" for name, each in zip(names, results, strict=True)]
+    return numbered(names)
+
+
+def _noise(result: Result) -> str:
+    """Return the noise of a problem as text."""
+    kind, *numbers = result.problem["noise"].values()
+    return " ".join([str(kind), *map(str, numbers)])
 
 
 def _value_of(value: object) -> Value:

@@ -3,8 +3,8 @@
 Matplotlib draws them for print (`plots.py`), and `svg.py` for pages and notebooks.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -99,6 +99,7 @@ class Figure:
         panels: from left to right, row by row.
         columns: panels per row on a wide page.
         first: labels that get the first styles, so that they look the same in several figures.
+        colours: of labels that do not get the colour of their style.
     """
 
     name: str
@@ -107,6 +108,7 @@ class Figure:
     panels: tuple[Panel, ...]
     columns: int = 3
     first: tuple[str, ...] = ()
+    colours: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def families(self) -> list[list[str]]:
@@ -144,10 +146,40 @@ class Figure:
         order = {label: k for k, label in enumerate(dict.fromkeys([*self.first, *self.labels]))}
         return {label: order[label] for label in self.labels}
 
+    def style(self, label: str) -> CurveStyle:
+        """Return the style of a label, in its own colour if it has one."""
+        found = curve_style(self.styles[label])
+        return found._replace(colour=self.colours.get(label, found.colour))
+
     @property
     def marked(self) -> set[str]:
         """The labels of the curves that are drawn as points."""
         return {curve.label for panel in self.panels for curve in panel.curves if curve.points}
+
+
+def join_panels(panels: Sequence[Panel]) -> Panel:
+    """Return the curves of several panels in one, whose axes show all of them in full."""
+    return replace(panels[0], curves=tuple(curve for panel in panels for curve in panel.curves), y_max=None, note="")
+
+
+def least_curves(panels: Sequence[Panel], most: int) -> tuple[tuple[Panel, ...], str]:
+    """Return panels with at most so many different curves, those that end lowest on average, and what was left out, in words.
+
+    Example:
+        >>> curves = tuple(Curve(label, np.arange(2), np.array([0.0, end])) for label, end in (("a", 3), ("b", 1), ("c", 2)))
+        >>> (panel,), words = least_curves([Panel("", "", "", curves)], 2)
+        >>> [curve.label for curve in panel.curves], words
+        (['b', 'c'], 'The 2 of 3 curves with the least regret.')
+    """
+    places: dict[str, list[int]] = {}
+    for panel in panels:
+        for place, curve in enumerate(sorted(panel.curves, key=lambda each: float(each.y[-1]))):
+            places.setdefault(curve.label, []).append(place)
+    if len(places) <= most:
+        return tuple(panels), ""
+    kept = sorted(places, key=lambda label: float(np.mean(places[label])))[:most]
+    shown = (replace(panel, curves=tuple(each for each in panel.curves if each.label in kept)) for panel in panels)
+    return tuple(shown), f"The {most} of {len(places)} curves with the least regret."
 
 
 BAND = "mean over the runs; the band holds 10 % to 90 % of them"

@@ -9,13 +9,14 @@ import textwrap
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.display.figures import BANDS, COLOURS, Band, Curve, CurveStyle, Figure, Panel, curve_style, regret_panel
+from rotting.common.display.figures import BANDS, COLOURS, Band, Curve, CurveStyle, Figure, Panel, regret_panel
 from rotting.common.rules import suggest
 from rotting.common.short_numbers import short_texts
 from rotting.errors import InvalidValueError, MissingExtraError, PathExistsError
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.text import Text
 
 SUBDUED = "#505050"
+Colours = Mapping[str, str] | Sequence[str] | None
+"""Colours of curves, by their labels or in their order."""
 
 
 class FontSizes(NamedTuple):
@@ -298,8 +301,8 @@ def legend_handles(figure: Figure) -> "list[Line2D]":
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an extra
 
     handles = []
-    for label, k in figure.styles.items():
-        colour, style, marker = curve_style(k)
+    for label in figure.styles:
+        colour, style, marker = figure.style(label)
         shape = marker if label in figure.marked else ""
         handles.append(Line2D([], [], color=colour, linestyle=style, marker=shape, markersize=4, label=label))
     return handles
@@ -339,6 +342,7 @@ def plot_regret(
     legend: bool | str = True,
     band: Band | None = "quantiles",
     log_y: bool = False,
+    colors: Colours = None,
 ) -> "Axes":
     """Draw each policy's mean regret over the rounds, and a band around it.
 
@@ -358,6 +362,7 @@ def plot_regret(
             none; a location of Matplotlib, such as "upper left", draws it inside the axes.
         band: "quantiles" from 10 % to 90 % of the runs, "interval" of 95 % of the mean, or None.
         log_y: whether the regret axis is logarithmic; it is linear around zero if a policy ends with no regret or less.
+        colors: one for each policy, or a dict by labels.
 
     Example:
         >>> regret = np.cumsum(np.ones((1, 5, 3)), axis=2)
@@ -371,13 +376,14 @@ def plot_regret(
         path = check_new_file(path)
     matplotlib_figure()
     _check_look(legend, band)
+    colours = check_colours(labels, colors)
     own = ax is None
     below = own and legend is True  # no curve is covered there
     if ax is None:
         ax = new_picture(path is None, *(styled_size() or (7.2, 4.6))).add_subplot()
     picture = ax.figure.figure
     width, height = (each / picture.dpi for each in ax.get_window_extent().size)
-    lines = draw(ax, labels, checkpoints, regret, log, bounds, band, log_y)
+    lines = draw(ax, labels, checkpoints, regret, log, bounds, band, log_y, colours)
     header = draw_header(ax, title, caption, width, (points("medium"), points("small")), bold=True)
     ax.set_ylabel(wrapped(ax.get_ylabel(), height, float(ax.yaxis.label.get_fontsize())))
     if own:
@@ -404,6 +410,36 @@ def plot_figure(figure: Figure, path: str | Path | None = None) -> "Picture":
     return picture
 
 
+def draw_into(axes: "Axes | Sequence[Axes]", figure: Figure) -> "Picture":
+    """Draw the panels of a figure into given axes, one for each panel, with a legend in the first ones; return their figure."""
+    listed = list(np.ravel(np.asarray(axes, object)))
+    if len(listed) != len(figure.panels):
+        raise InvalidValueError("ax", f"be one pair of axes for each panel, {len(figure.panels)}", len(listed))
+    for k, (ax, panel) in enumerate(zip(listed, figure.panels, strict=True)):
+        lines = draw_panel(ax, panel, {label: figure.style(label) for label in figure.styles})
+        ax.set_title(panel.title, loc="left")
+        if k == 0:
+            place_legend_inside(ax, lines, "best")
+    return cast("Picture", listed[0].figure.figure)
+
+
+def check_colours(labels: Sequence[str], colors: Colours) -> dict[str, str]:
+    """Return the colours of labels, given by their labels or in their order."""
+    from matplotlib.colors import is_color_like  # noqa: PLC0415 - an extra
+
+    if colors is None:
+        return {}
+    if not isinstance(colors, Mapping) and (isinstance(colors, str) or len(colors) != len(labels)):
+        raise InvalidValueError("colors", f"be one colour for each of the {len(labels)} curves, or a dict by labels", colors)
+    found = dict(colors) if isinstance(colors, Mapping) else dict(zip(labels, colors, strict=True))
+    for label, colour in found.items():
+        if label not in labels:
+            raise InvalidValueError("colors", "be for labels of curves", label, hint=suggest(str(label), labels))
+        if not is_color_like(colour):
+            raise InvalidValueError("colors", "be colours that Matplotlib knows", colour)
+    return found
+
+
 def _check_look(legend: object, band: object) -> None:
     """Refuse an unknown location of the legend, or an unknown band."""
     from matplotlib.legend import Legend  # noqa: PLC0415 - an extra
@@ -424,15 +460,17 @@ def draw(
     bounds: Sequence[Sequence[tuple[str, Floats]]] = (),
     band: Band | None = "quantiles",
     log_y: bool = False,
+    colours: Mapping[str, str] = MappingProxyType({}),
 ) -> "list[Line2D]":
     """Draw the curves, the bands, the bounds and the axes' labels; return the curves, the highest end first."""
     panel = replace(regret_panel("", labels, checkpoints, regret, band), x_log=log, y_max=None)
     if log:
         panel = replace(panel, x_label=f"{panel.x_label} (logarithmic)")
-    styles = {label: curve_style(k) for k, label in enumerate(labels)}
-    for k, proved in enumerate(bounds):
+    own = Figure("regret", "", "", (panel,), colours=colours)
+    styles = {label: own.style(label) for label in labels}
+    for named, proved in zip(labels, bounds, strict=False):
         for j, (label, values) in enumerate(proved):
-            styles[label] = CurveStyle(curve_style(k).colour, THIN[j % len(THIN)], curve_style(k).marker)
+            styles[label] = styles[named]._replace(style=THIN[j % len(THIN)])
             panel = replace(panel, curves=(*panel.curves, Curve(label, checkpoints, values)))
     # A game of one arm or one round may have neither regret nor bounds, so that there is nothing for a logarithmic axis.
     ends = [curve.y[-1] for curve in panel.curves if curve.y[-1] > 0]
@@ -497,7 +535,7 @@ def draw_figure(figure: Figure, shown: bool = False) -> "Picture":
     handles = legend_handles(figure)
     below = heights(picture, draw_legend_below(picture, handles, fonts.small)) if handles else 0.0
     heads = [0.0] * rows  # the heights of the panels' titles and notes
-    styles = {label: curve_style(k) for label, k in figure.styles.items()}
+    styles = {label: figure.style(label) for label in figure.styles}
     for k, panel in enumerate(panels):
         ax = picture.add_subplot(rows, columns, k + 1)
         draw_panel(ax, panel, styles)

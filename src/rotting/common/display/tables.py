@@ -27,10 +27,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its head, and how to write its cell of a row."""
+    """A column of a table: its head, how to write its cell of a row, and which cells are in bold; none by default."""
 
     head: str
     write: Callable[[Row], str]
+    bold: Callable[[Row], bool] = lambda _: False
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,9 +76,13 @@ class FormattedTable:
         reasons = dict.fromkeys(reason for row in self.rows for reason in _reasons(row))
         return (*self.notes, *([f"{NO_INTERVAL} No 95 % interval: {'; '.join(reasons)}."] if reasons else []))
 
-    def _cells(self) -> list[list[str]]:
-        # The name of an arm may have several lines, which would break a table as text and in Markdown.
-        return [[" ".join(column.write(row).splitlines()) for column in self.columns] for row in self.rows]
+    def _cells(self, escape: Callable[[str], str] = str, bold: str = "**{}**") -> list[list[str]]:
+        def cell(column: Column, row: Row) -> str:
+            # The name of an arm may have several lines, which would break a table as text and in Markdown.
+            text = escape(" ".join(column.write(row).splitlines()))
+            return bold.format(text) if column.bold(row) else text
+
+        return [[cell(column, row) for column in self.columns] for row in self.rows]
 
     def __str__(self) -> str:
         grid = [[column.head for column in self.columns], *self._cells()]
@@ -97,7 +102,7 @@ class FormattedTable:
 
     def to_markdown(self) -> str:
         """Return the table in Markdown, as GitHub reads it."""
-        grid = [[cell.replace("|", "\\|") for cell in cells] for cells in self._cells()]
+        grid = self._cells(lambda text: text.replace("|", "\\|"))
         heads = [column.head for column in self.columns]
         rule = [":--" if k < self.left else "--:" for k in range(len(heads))]
         written = ["| " + " | ".join(cells) + " |" for cells in [heads, rule, *grid]]
@@ -121,9 +126,8 @@ class FormattedTable:
             \end{tabular}
             \par{\footnotesize An example\par}
         """
-        head, *body = (
-            " & ".join(map(_latex_text, cells)) + r" \\" for cells in [[each.head for each in self.columns], *self._cells()]
-        )
+        grid = [[_latex_text(each.head) for each in self.columns], *self._cells(_latex_text, r"\textbf{{{}}}")]
+        head, *body = (" & ".join(cells) + r" \\" for cells in grid)
         alignment = "l" * self.left + "r" * (len(self.columns) - self.left)
         above = [rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", head, r"\midrule"]
         words = [*(each for line in self.lines for each in line.splitlines()), *self.footnotes]
@@ -153,7 +157,9 @@ class FormattedTable:
         above = f"<p>{caption}</p>" if caption else ""
         notes = "<br>".join(map(html.escape, self.footnotes))
         below = f"<p>{notes}</p>" if notes else ""
-        return above + html_table([column.head for column in self.columns], self._cells(), self.left) + below
+        cells = self._cells(html.escape, "<strong>{}</strong>")
+        heads = [html.escape(column.head) for column in self.columns]
+        return above + html_table(heads, cells, self.left, escape=str) + below
 
 
 _LATEX = {
