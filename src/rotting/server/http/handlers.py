@@ -532,7 +532,7 @@ async def list_arms(asked: "Asked") -> Response:
     def listed() -> bytes:
         with service.histories.read_on(record) as (counted, _):
             verdicts = service.observer.verdicts(record)
-            worn = frozenset[Hashable]() if verdicts is None else verdicts.worn
+            worn = {} if verdicts is None else verdicts.worn
             return m.encode(history.arm_list_response(counted, reasons, retired, asked.query, worn))
 
     return _json(await run_in_threadpool(listed))

@@ -9,7 +9,7 @@ import math
 import threading
 import time
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -419,7 +419,7 @@ def arm_list_response(
     reasons: Mapping[Hashable, ArmExplanation],
     retired: Sequence[Hashable],
     query: m.ArmsQuery,
-    wearing_out: Collection[Hashable],
+    wearing_out: Mapping[Hashable, str],
 ) -> m.ArmListResponse:
     """Return a page of the list of arms."""
     newest, recent = counted.recent()
@@ -443,6 +443,7 @@ def arm_list_response(
             overall=totals.mean,
             lost=totals.lost,
             worn=arm in worn,
+            lasts=wearing_out.get(arm),
             spark=_spark(counted.plays_of(totals.number)),
         )
 

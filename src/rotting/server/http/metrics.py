@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -147,7 +147,7 @@ class Metrics(Collector):
             counted, verdicts = service.histories.known(record), service.observer.verdicts(record)
             if counted is None:
                 continue
-            worn = frozenset[Hashable]() if verdicts is None else verdicts.worn
+            worn = {} if verdicts is None else verdicts.worn
             with counted.lock:  # it may be reading on
                 sums, oldest = counted.sums(), counted.pending.oldest
                 for seconds in _AGES:

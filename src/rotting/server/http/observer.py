@@ -7,7 +7,8 @@ that the dashboard, the metrics and a log that is analysed by hand agree on what
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from rotting.errors import RottingError
@@ -17,6 +18,7 @@ from rotting.server.store.events import BanditRecord
 from rotting.server.store.rows import decision_rows
 
 if TYPE_CHECKING:
+    from rotting.logs.diagnosis import ArmTrend
     from rotting.logs.log import Log
 
 PAUSE = 10.0
@@ -33,8 +35,8 @@ class Verdicts(NamedTuple):
 
     number: int
     """The last event that was read for it."""
-    worn: frozenset[Hashable] = frozenset()
-    """The arms that wear out."""
+    worn: Mapping[Hashable, str] = MappingProxyType({})
+    """The arms that wear out, and how long each of them lasts, or why that is not known."""
     silent: frozenset[Hashable] = frozenset()
     """The arms that used to pay and pay nothing any more."""
     starved: frozenset[Hashable] = frozenset()
@@ -98,19 +100,32 @@ class Observer:
         if before is not None and before.number == number:
             return
         log = newest_log(self._database, record, windowed)
-        worn = frozenset[Hashable]() if log is None else wearing_out(log)
-        now = self._verdicts[record.id] = Verdicts(number, worn, silent, starved)
+        worn = {} if log is None else wearing_out(log)
+        self._verdicts[record.id] = Verdicts(number, worn, silent, starved)
         if self._tell is not None and before is not None:  # what was known before a start is not told again
-            for event in ("worn", "silent", "starved"):
-                self._tell(record, event, getattr(now, event) - getattr(before, event))
+            self._tell(record, "worn", frozenset(worn.keys() - before.worn.keys()))
+            self._tell(record, "silent", silent - before.silent)
+            self._tell(record, "starved", starved - before.starved)
 
 
-def wearing_out(log: "tuple[Log, list[Hashable]]") -> frozenset[Hashable]:
-    """Return the arms of a log that wear out; the log has their positions in a list as names."""
+def wearing_out(log: "tuple[Log, list[Hashable]]") -> dict[Hashable, str]:
+    """Return the arms of a log that wear out, with how long they last; the log has their positions in a list as names."""
     from rotting.logs.diagnosis import diagnose  # noqa: PLC0415 - as soon as there is something to judge
 
     table, arms = log
-    return frozenset(arms[int(str(each.name))] for each in diagnose(table).arms if each.verdict == "wears out")
+    found = diagnose(table)
+    worn = [each for each in found.arms if each.verdict == "wears out"]
+    return {arms[int(str(each.name))]: _lifetime(each, found.decay, len(table.units) > 1) for each in worn}
+
+
+def _lifetime(arm: "ArmTrend", decay: str, has_units: bool) -> str:
+    """Return how long an arm lasts, or why that is not known."""
+    if arm.half_life_reason:
+        return f"how long it lasts is not known: {arm.half_life_reason}"
+    size, clock = (86_400.0, "days since its launch") if decay == "time" else (1.0, "decisions for it")
+    clock += " in one unit" if has_units and decay != "time" else ""
+    half, low, high = (f"{float(f'{x / size:.1e}'):,.10g}" for x in (arm.half_life, arm.half_life_low, arm.half_life_high))
+    return f"earns half of what it did after about {half} {clock} [{low}, {high}]"
 
 
 def newest_log(

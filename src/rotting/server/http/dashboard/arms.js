@@ -108,6 +108,7 @@ export class Arms {
         colour === undefined ? null : h("span", { class: `swatch f${colour}`, "aria-hidden": "true" }),
         h("span", { class: "name", title: label }, label)),
         row.worn ? h("span", { class: "badge worn", title: RULE }, "wearing out") : null,
+        row.lasts ? h("small", {}, row.lasts) : null,
         row.rule in LIMITS ? h("span", { class: "badge off" }, LIMITS[row.rule]) : null,
         row.retired ? h("span", { class: "badge off" }, "retired") : null),
       h("td", { "data-label": "Share now" }, percent(row.share), h("small", {}, `${count(row.plays)} in all`)),
