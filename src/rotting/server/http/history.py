@@ -403,15 +403,16 @@ def _reward_range(counted: RewardBuckets, declared: tuple[float, float] | None) 
     return 0.0, 1.0 if counted.highest <= 1.0 else None
 
 
-def _spark(plays: Sequence[int]) -> list[int]:
-    """Return the same counts in at most `_STEPS` steps.
+def _spark(plays: Sequence[int], of: Sequence[int]) -> list[float]:
+    """Return a share over time in at most `_STEPS` steps.
 
     Example:
-        >>> _spark([1] * 100)
-        [3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 1]
+        >>> _spark([1] * 99, [2] * 99) == [0.5] * 33
+        True
     """
     size = -(-len(plays) // _STEPS) or 1
-    return [sum(plays[k : k + size]) for k in range(0, len(plays), size)]
+    steps = [slice(k, k + size) for k in range(0, len(plays), size)]
+    return [round(sum(plays[step]) / max(1, sum(of[step])), 4) for step in steps]
 
 
 def arm_list_response(
@@ -423,6 +424,7 @@ def arm_list_response(
 ) -> m.ArmListResponse:
     """Return a page of the list of arms."""
     newest, recent = counted.recent()
+    all_plays = [each.plays for each in counted.buckets]
     arms = [*reasons, *retired]
     worn = {arm for arm in arms if arm in wearing_out}
     searched = query.search.casefold()
@@ -444,7 +446,7 @@ def arm_list_response(
             lost=totals.lost,
             worn=arm in worn,
             lasts=wearing_out.get(arm),
-            spark=_spark(counted.plays_of(totals.number)),
+            spark=_spark(counted.plays_of(totals.number), all_plays),
         )
 
     found.sort(key=str if query.order == "name" else order)

@@ -389,7 +389,7 @@ class ArmRow(ArmNumbers):
     lost: int
     worn: bool  # whether it wears out, as `rotting.diagnose` found in the newest decisions some minutes ago
     lasts: str | None  # how long it lasts if it wears out, or why that is not known
-    spark: list[int]  # how often it was chosen over time, in at most 40 steps
+    spark: list[float]  # its share of the decisions over time, in at most 40 steps
 
 
 class ArmListResponse(Struct):
