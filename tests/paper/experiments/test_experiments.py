@@ -3,13 +3,11 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from rotting.paper import experiments
 from rotting.paper.experiments import rested_two_arms, restless_nights
-from rotting.paper.report import writer
 from rotting.paper.report.model import Findings
 from rotting.problems import two_arms
 from rotting.simulation.simulate import simulate, simulate_all
@@ -100,18 +98,3 @@ def test_a_folder_made_meanwhile_is_left_alone(tmp_path: Path) -> None:
     assert experiments.write(finished, taken, experiments.about(finished), numbered=True) == tmp_path / "taken-2"
     assert sorted(each.name for each in tmp_path.iterdir() if each.name != "cache") == ["taken", "taken-2"]
     assert not list(taken.iterdir())
-
-
-@pytest.mark.usefixtures("tiny")
-def test_the_next_name_is_taken_if_another_process_takes_the_free_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    finished = experiments.run(["runtime"], progress=False)
-    path, write = tmp_path / "report", writer.write
-
-    def write_late(*args: Any) -> None:
-        write(*args)
-        path.mkdir(exist_ok=True)
-
-    monkeypatch.setattr(writer, "write", write_late)
-    assert experiments.write(finished, path, experiments.about(finished), numbered=True) == tmp_path / "report-2"
-    assert sorted(each.name for each in tmp_path.iterdir() if each.name != "cache") == ["report", "report-2"]
-    assert not list(path.iterdir())

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from rotting.common.statistics import NoInterval
-from rotting.errors import PathExistsError
 from rotting.paper.report import writer
 from rotting.paper.report.claims import Claim
 from rotting.paper.report.model import Findings, Section
@@ -56,20 +55,14 @@ def test_the_same_input_gives_the_same_bytes(folder: Path, tmp_path: Path) -> No
             assert path.read_bytes() == (tmp_path / path.relative_to(folder)).read_bytes(), path.name
 
 
-@pytest.mark.parametrize("name", ["report.html", "claims.csv", "rested-test/regret.pdf", "rested-test/regret-at-horizon.md"])
-@pytest.mark.parametrize("kind", ["file", "link"])
-def test_nothing_is_overwritten(tmp_path: Path, name: str, kind: str) -> None:
+@pytest.mark.parametrize("name", ["report.html", "claims.csv", "rested-test/regret.pdf"])
+def test_nothing_is_overwritten(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
-    if kind == "file":
-        path.write_text("mine")
-    else:
-        path.symlink_to(tmp_path / "nowhere")
-    before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(PathExistsError, match=re.escape(f"'{path}', which exists")):
+    path.write_text("mine")
+    with pytest.raises(FileExistsError):
         writer.write(sections()[:1], tmp_path, ABOUT)
-    assert sorted(tmp_path.rglob("*")) == before
-    assert kind == "link" or path.read_text() == "mine"
+    assert path.read_text() == "mine"
 
 
 def test_other_files_of_the_folder_stay(tmp_path: Path) -> None:
@@ -79,36 +72,16 @@ def test_other_files_of_the_folder_stay(tmp_path: Path) -> None:
     assert (tmp_path / "rested-test" / "results.npz").read_text() == "mine"
 
 
-def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="folder must be an existing folder, got '.*nowhere'"):
-        writer.write(sections(), tmp_path / "nowhere", ABOUT)
-
-
 def finding(section: Section, **changes: Any) -> Section:
     """Return the section with other findings."""
     return dataclasses.replace(section, findings=dataclasses.replace(section.findings, **changes))
 
 
-@pytest.mark.parametrize("name", ["", "../up", "Upper", "a b", "a/b", ".hidden", "a--b", "dot.dot"])
-def test_names_that_are_no_names_of_files_are_refused(tmp_path: Path, name: str) -> None:
-    first = sections()[0]
-    for section, what in (
-        (dataclasses.replace(first, id=name), "section"),
-        (finding(first, figures=(dataclasses.replace(figure(), name=name),)), "figure of section 'rested-test'"),
-        (finding(first, tables={name: table()}), "table of section 'rested-test'"),
-    ):
-        with pytest.raises(ValueError, match=re.escape(f"the name of a {what} must be lower-case letters")):
-            writer.write([section], tmp_path, ABOUT)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_two_of_a_name_are_refused(tmp_path: Path) -> None:
     first = sections()[0]
-    with pytest.raises(ValueError, match="the name of a section must be unique, got 'rested-test' twice"):
-        writer.write([first, first], tmp_path, ABOUT)
-    with pytest.raises(ValueError, match="figure of section 'rested-test' must be unique, got 'regret' twice"):
-        writer.write([finding(first, figures=(figure(), figure()))], tmp_path, ABOUT)
-    assert list(tmp_path.iterdir()) == []
+    twice = finding(first, figures=(figure(), figure()))
+    with pytest.raises(FileExistsError, match="regret.png"):
+        writer.write([twice], tmp_path, ABOUT)
 
 
 def test_a_report_of_nothing(tmp_path: Path) -> None:
@@ -144,10 +117,3 @@ def test_claims_for_programs(folder: Path) -> None:
     assert data["stands_with_holm"].to_list() == [True, None, True, None]
     row = "| 3.90 [3.70, 4.10] | between 2 and 8 | ✓ holds | yes |"
     assert row in (folder / "claims.md").read_text("utf-8")
-
-
-def test_a_place_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    lost = finding(sections()[0], covers={"figure 9": "nowhere"})
-    with pytest.raises(ValueError, match="covers must name figures and tables of section 'rested-test', got 'nowhere' for"):
-        writer.write([lost], tmp_path, ABOUT)
-    assert list(tmp_path.iterdir()) == []

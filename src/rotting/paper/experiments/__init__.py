@@ -25,7 +25,7 @@ from rotting.common.files import new_folder
 from rotting.common.machine import machine
 from rotting.common.rules import suggest
 from rotting.common.statistics import Interval, mean_interval
-from rotting.errors import InvalidValueError, PathExistsError
+from rotting.errors import InvalidValueError
 from rotting.paper.report import writer
 from rotting.paper.report.model import Findings, Kind, Origins, ReportAbout, Section
 from rotting.policy import Policy
@@ -297,18 +297,11 @@ def write(finished: Sequence[FinishedExperiment], path: Path, about: ReportAbout
         numbered: take the next free name if `path` exists, instead of refusing.
     """
     target = free_name(path) if numbered else path
-    try:
-        with new_folder(target) as partial:
-            for experiment in finished:
-                for name, result in experiment.results.items():
-                    result.save(partial / experiment.section.id / "results" / name)
-            sections = [each.section for each in finished]
-            writer.write(sections, partial, about)
-    except PathExistsError:
-        if not numbered or not os.path.lexists(target):
-            raise
-        # Another process has taken the free name meanwhile.
-        return write(finished, path, about, numbered)
+    with new_folder(target) as partial:
+        for experiment in finished:
+            for name, result in experiment.results.items():
+                result.save(partial / experiment.section.id / "results" / name)
+        writer.write([each.section for each in finished], partial, about)
     return target
 
 

@@ -148,20 +148,6 @@ class RestedConstants:
             left -= ties
         return pulls
 
-    def pseudo_gap(self, i: int, h: int, t: int | None = None) -> float:
-        """Return `Delta_{i,h}`: the smallest optimal reward minus the mean of the first h overpulls of arm i.
-
-        `mu_t^- - (mu_i(N*) + ... + mu_i(N* + h - 1)) / h` with `N* = N_{i,t}*` and `1 <= h <= t - N*`.
-
-        Two slips of the paper: the mean of a window in Section 5 is one pull late, `mu_i(N* + 1)` to `mu_i(N* + h)`; the last
-        of N pulls has the mean `mu_i(N - 1)`; and `min over all j of mu_j(N_j* - 1)` in Proposition 7 is over the arms that
-        the optimal policy pulls, as in Lemma 12.
-        """
-        limit = self.limits(t)[i]
-        if not 1 <= h <= limit:
-            raise InvalidValueError("h", f"be a number of overpulls of arm {i}, from 1 to {limit}", h)
-        return self._gap(i, h, self.smallest_reward(t), self.optimal_pulls(t)[i])
-
     def limits(self, t: int | None = None) -> list[int]:
         """Return how often each arm can be overpulled in t rounds, `t - N_{i,t}*`.
 
@@ -190,7 +176,13 @@ class RestedConstants:
         return found
 
     def pseudo_gaps(self, policy: Policy, t: int | None = None) -> list[float]:
-        """Return `Delta_{i,h-1}` at `h = h_{i,t}+` of each arm; `math.inf` where `h <= 1`, which costs nothing."""
+        """Return `Delta_{i,h-1}` at `h = h_{i,t}+` of each arm; `math.inf` where `h <= 1`, which costs nothing.
+
+        `Delta_{i,h}` is the smallest optimal reward minus the mean of the first h overpulls of arm i, `mu_t^- - (mu_i(N*) + ...
+        + mu_i(N* + h - 1)) / h` with `N* = N_{i,t}*`. Two slips of the paper: the mean of a window in Section 5 is one pull
+        late, `mu_i(N* + 1)` to `mu_i(N* + h)`; the last of N pulls has the mean `mu_i(N - 1)`; and `min over all j of
+        mu_j(N_j* - 1)` in Proposition 7 is over the arms that the optimal policy pulls, as in Lemma 12.
+        """
         least, pulls = self.smallest_reward(t), self.optimal_pulls(t)
         return [self._gap(i, h - 1, least, pulls[i]) if h > 1 else math.inf for i, h in enumerate(self.overpulls(policy, t))]
 
