@@ -1,65 +1,120 @@
 """Measure the flag "wearing out" of the service: how many worn arms it finds, and how many steady ones it marks in 30 days.
 
-    python -m studies.wearing_out [bandits]
-
-Twenty arms with click rates of 2 to 10 %, EFF-RAW-UCB with a holdout of 5 %, 200 users. In the first world every second arm
+Twenty arms with click rates of 2 to 10 %, and EFF-RAW-UCB with and without a holdout. In the first world every second arm
 halves after its own 2,000 views. In the others nothing wears out: the rates are steady, follow a daily cycle, or fall by a
-third in 30 days, all together. As in the service, `rotting.diagnose` judges the newest 100,000 decisions, here every six hours.
+third in 30 days, all together. As in the service, `rotting.diagnose` judges a sample of the decisions again and again.
+
+An arm can only be found by what it pays after it has fallen, and the policy leaves it then. So worn arms are counted by the
+clicks that they would have had since, had they not fallen.
 """
 
-import sys
+import argparse
+import math
+import os
+from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 import rotting
-from rotting.server.http.observer import wearing_out
+from docs.page_tables import fill, show, table
+from rotting.common.progress import Progress
+from rotting.server.http.observer import Sample
+from rotting.server.store.rows import DecisionRow
 
-ARMS, DAYS, EVERY, ROWS = 20, 30, 4, 100_000  # looks in a day
+PAGE = Path(__file__).parent.parent / "docs" / "diagnosis.md"
+ARMS, DAYS, VIEWS = 20, 30, 2_000
+FIRST_SEED = 5_000  # the rules were set on smaller seeds
+CLASSES = (25, 50, 100, math.inf)  # clicks that an arm would have had since its fall
 
 WORLDS: dict[str, Callable[[float], float]] = {
     "worn": lambda day: 1.0,
     "steady": lambda day: 1.0,
-    "daily cycle": lambda day: 1.0 + 0.4 * np.sin(2.0 * np.pi * day),
+    "daily cycle": lambda day: 1.0 + 0.4 * math.sin(2.0 * math.pi * day),
     "slow fall of all": lambda day: 1.0 - day / (3.0 * DAYS),
 }
 
 
-def marked(world: str, seed: int, decisions: int) -> tuple[int, int, int, int]:
-    """Return how many arms that wore out were marked, how many wore out, and the same for those that did not."""
+class Case(NamedTuple):
+    """What is simulated: decisions in 30 days, and looks of the observer in each of them."""
+
+    world: str
+    decisions: int
+    holdout: float
+    seed: int
+    looks: int
+
+
+def marked(case: Case) -> Counter[tuple[str, int, float, str]]:
+    """Return how many arms of each class there are and were marked at any time."""
+    world, decisions, holdout, seed, looks = case
+    os.nice(10)
     rng = np.random.default_rng(seed)
-    rates, pulls = rng.uniform(0.02, 0.10, ARMS), np.zeros(ARMS, np.int64)
-    bandit = rotting.Bandit(rotting.EffRAWUCB(sigma=0.3), arms=list(range(ARMS)), seed=seed, holdout=0.05, compile="now")
-    made = np.zeros((decisions, 4))
-    ever: set[int] = set()
-    for t in range(decisions):
-        day, user = DAYS * t / decisions, int(rng.integers(200))
-        arm = bandit.pull()
-        wears = world == "worn" and arm % 2 == 1 and pulls[arm] >= 2_000
-        rate = rates[arm] * WORLDS[world](day) * (0.5 if wears else 1.0)
+    rates, pulls, missed = rng.uniform(0.02, 0.10, ARMS), np.zeros(ARMS, np.int64), np.zeros(ARMS)
+    bandit = rotting.Bandit(rotting.EffRAWUCB(sigma=0.3), arms=list(range(ARMS)), seed=seed, compile="now", holdout=holdout)
+    sample, rows, ever = Sample(), list[DecisionRow](), set[object]()
+    for t, luck in enumerate(rng.random(decisions).tolist()):
+        day, arm = DAYS * t / decisions, bandit.pull()
+        wears = world == "worn" and arm % 2 == 1 and pulls[arm] >= VIEWS
+        rate = rates[arm] * WORLDS[world](day)
+        missed[arm] += rate if wears else 0.0
         pulls[arm] += 1
-        reward = float(rng.uniform() < rate)
+        reward = float(luck < (0.5 * rate if wears else rate))
         bandit.update(arm, reward)
-        made[t] = arm, reward, day, user
-        if (t + 1) % (decisions // (DAYS * EVERY)) == 0:
-            rows = made[max(0, t + 1 - ROWS) : t + 1]
-            names = [str(int(each)) for each in rows[:, 0]]
-            log = rotting.Log({"arm": names, "reward": rows[:, 1], "time": rows[:, 2]}, time="time")
-            ever |= {int(str(each)) for each in wearing_out((log, list(range(ARMS))))}
-    # An arm can only be found if it was shown for some time after it had worn out.
-    worn = {arm for arm in range(ARMS) if world == "worn" and arm % 2 == 1 and pulls[arm] >= 2_500}
-    untouched = {arm for arm in range(ARMS) if not (world == "worn" and arm % 2 == 1 and pulls[arm] >= 2_000)}
-    return len(ever & worn), len(worn), len(ever & untouched), len(untouched)
+        rows.append(DecisionRow(t, 1.7e9 + 86_400 * day, "", None, arm, None, reward, (), "id"))
+        if (t + 1) % (decisions // (DAYS * looks)) == 0:
+            sample.add(rows)
+            rows = []
+            ever |= set(sample.wearing_out())
+    found = Counter[tuple[str, int, float, str]]()
+    for arm in range(ARMS):
+        clicks = next(each for each in CLASSES if missed[arm] < each)
+        kind = f"{clicks}" if missed[arm] else "steady"
+        found.update({(world, decisions, holdout, kind): 1, (world, decisions, holdout, f"{kind} marked"): arm in ever})
+    return found
+
+
+def pages(found: Counter[tuple[str, int, float, str]]) -> dict[str, str]:
+    """Return the table of the page by the name of its mark."""
+    cases = list(dict.fromkeys(key[:3] for key in found))
+    kinds = [*map(str, CLASSES), "steady"]
+    rows = [
+        [world, f"{decisions:,}", f"{holdout:.0%}"]
+        + [f"{found[*key, f'{kind} marked']} of {found[*key, kind]}" if found[*key, kind] else "-" for kind in kinds]
+        for key in cases
+        for world, decisions, holdout in [key]
+    ]
+    heads = ["world", "decisions", "holdout", "under 25", "25 to 50", "50 to 100", "100 and more", "others"]
+    return {"flag": table(heads, rows, "lrrrrrrr")}
 
 
 def main() -> None:
-    """Print the results."""
-    bandits = int(sys.argv[1]) if len(sys.argv) > 1 else 10
-    for world in WORLDS:
-        found = np.sum([marked(world, seed, 120_000) for seed in range(bandits)], axis=0)
-        arms = f"{found[0]} of {found[1]} worn arms marked, {found[2]} of {found[3]} others"
-        sys.stdout.write(f"{world}: {arms} in {DAYS} days\n")
-        sys.stdout.flush()
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description="Measure the flag of the service, which docs/diagnosis.md shows.")
+    parser.add_argument("--bandits", type=int, default=8, help="of each kind (default: %(default)s)")
+    parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed (default: %(default)s)")
+    parser.add_argument("--decisions", type=int, nargs="+", default=[120_000, 600_000], help="in 30 days")
+    parser.add_argument("--looks", type=int, default=4, help="a day (default: %(default)s)")
+    parser.add_argument("--write", action="store_true", help="write the table of the page anew")
+    options = parser.parse_args()
+    cases = [
+        Case(world, decisions, holdout, options.first + seed, options.looks)
+        for world in WORLDS
+        for decisions in options.decisions
+        for holdout in ((0.05, 0.0) if world == "worn" else (0.05,))
+        for seed in range(options.bandits)
+    ]
+    found = Counter[tuple[str, int, float, str]]()
+    with Progress(len(cases), "bandits", show=True) as bar, ProcessPoolExecutor() as pool:
+        for counts in pool.map(marked, cases):
+            found.update(counts)
+            bar.advance(1)
+    show(pages(found))
+    if options.write:
+        fill(PAGE, pages(found))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """One row for each decision of a bandit, from its events: for `rotting.Log`, `learn` and `rotting log`."""
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -34,7 +35,9 @@ class DecisionRow:
     """Whether its arm was forgotten since: an arm that was added again under this id is another one."""
 
 
-def decision_rows(database: Database, record: BanditRecord, after: int = 0, windowed: bool = False) -> Iterator[DecisionRow]:
+def decision_rows(
+    database: Database, record: BanditRecord, after: int = 0, windowed: bool = False, until: float = math.inf
+) -> Iterator[DecisionRow]:
     """Yield the decisions of a bandit in their order, with the rewards that count by now.
 
     Events that a base has replaced are not there any more: decisions before it have no row.
@@ -44,6 +47,7 @@ def decision_rows(database: Database, record: BanditRecord, after: int = 0, wind
         record: the bandit.
         after: leave out the decisions up to this event. The arms that could be chosen may be incomplete then.
         windowed: whether the bandit has a reward window at that event.
+        until: read no further than about this event.
     """
     state = None if after > record.base else state_at_the_base(database, record)
     pending = Pending[DecisionRow](windowed) if state is None else Pending[DecisionRow].of(state)
@@ -53,7 +57,7 @@ def decision_rows(database: Database, record: BanditRecord, after: int = 0, wind
     used: Counter[Hashable] = Counter()  # how often each id was forgotten or added
     uses: list[int] = []  # of the arm of each row, before it
     number, t = max(after, record.base), 0
-    while events := database.events(record, number + 1):
+    while number < until and (events := database.events(record, number + 1)):
         for stored in events:
             number, when = stored.number, stored.time * MICROSECOND
             for event in counted_events(stored.payload):
