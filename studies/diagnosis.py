@@ -76,10 +76,10 @@ def _measure(task: tuple[str, int, bool]) -> tuple[str, Counter[str]]:
 
 def measure(seeds: range, gains: int, names: list[str]) -> dict[str, dict[str, int]]:
     """Return the counts of each world."""
-    tasks = [(name, seed, k < gains) for name in names for k, seed in enumerate(seeds)]
+    tasks = [(name, seed, k < gains) for k, seed in enumerate(seeds) for name in names]
     found: dict[str, Counter[str]] = {name: Counter() for name in names}
     bar = Progress(len(tasks), "logs", show=True)
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor() as pool:
         for name, counts in pool.map(_measure, tasks):
             found[name].update(counts)
             bar.advance(1)

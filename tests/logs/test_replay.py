@@ -31,7 +31,7 @@ def test_a_replay_by_hand() -> None:
 
 def test_lists_have_an_entry_for_each_policy() -> None:
     found = replay(uniform_log(), [rotting.UCB1(), rotting.RAWUCB(), rotting.Uniform()])
-    assert len(found) == 3
+    assert len(found.policies) == 3
     assert found.steps == [each.steps for each in found]
     assert [len(each) for each in found.choices] == found.steps
     assert all(low <= high for low, high in zip(found.low, found.high, strict=True))
@@ -219,7 +219,7 @@ def test_an_arm_counts_in_the_rows_in_which_it_was_available() -> None:
     assert late.value.mean == pytest.approx(0.8, abs=0.1)
     assert "Not all arms were available in 50.0% of the rows" in str(log.describe())
     without = next(each for each in fixed_choices(Log(columns, propensity="p")) if each.arm == 2)
-    assert math.isnan(without.value.mean)
+    assert without.rounds == 299  # its launch is clear from the log, apart from its first row
 
 
 def test_rows_without_a_reward_or_a_propensity_are_left_out() -> None:

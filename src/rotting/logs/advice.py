@@ -18,9 +18,9 @@ from rotting.common.progress import Progress
 from rotting.common.rules import nonnegative_int, positive_int
 from rotting.common.short_numbers import word_list
 from rotting.common.statistics import Interval, NoInterval, t_critical
-from rotting.logs.cells import FEWEST_EVENTS, Clock, Decay
+from rotting.logs.cells import FEWEST_EVENTS, Clock, Decay, scale_of
 from rotting.logs.diagnosis import Diagnosis, diagnose
-from rotting.logs.fit import FittedFamily, few_events, fit
+from rotting.logs.fit import FittedFamily, few_events, few_late, fit
 from rotting.logs.games import Openings, Player, openings_of
 from rotting.logs.log import Log, check_log, earned_text
 from rotting.logs.replay import fixed_choices
@@ -28,6 +28,7 @@ from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.ucb1 import UCB1
 from rotting.policies.uniform import Uniform
 from rotting.policy import Policy, check_policies, labels_of
+from rotting.problems.families import family_key
 
 ROUNDS = 60_000_000  # of all policies under all readings, beyond which no more than the fewest runs are played
 FEWEST_RUNS, MOST_RUNS = 20, 200
@@ -171,7 +172,7 @@ def advise_with(diagnosis: Diagnosis, policies: Sequence[Policy], runs: int | No
         why = _misfit(log, families, seed)
     if why is not None:
         return Advice(log, diagnosis, (), None, f"No policy is recommended: {why}.", 0)
-    gains, played = gains_on(log, families, policies, runs, seed, progress)
+    gains, played = gains_on(log, families, policies, runs, seed, progress, learned=diagnosis.learned)
     policy, reason = _choice(gains, policies)
     return Advice(log, diagnosis, tuple(gains), policy, reason, played)
 
@@ -243,6 +244,8 @@ def gains_on(
     runs: int | None,
     seed: int,
     progress: bool | None = None,
+    *,
+    learned: bool = False,
 ) -> tuple[list[Gain], int]:
     """Return the gains of policies on the problems of families, family by family, and the number of runs of each.
 
@@ -253,6 +256,7 @@ def gains_on(
         runs: of each family; None to go on until the advice is clear.
         seed: of the problems, the rewards and the policies.
         progress: as for `advise`.
+        learned: whether the policy of the log learned, and left arms: what these pay now is known from late rows alone.
     """
     most = MOST_RUNS if runs is None else runs
     affordable = ROUNDS // max(len(families) * len(policies) * len(log), 1)
@@ -262,7 +266,11 @@ def gains_on(
     players = [[Player(policy, family.noise, len(log.arms), rounds) for policy in policies] for family in families]
     rewards = [np.zeros((len(policies), 0)) for _ in families]
     logged = [np.zeros(0) for _ in families]
-    few = families[0].few
+    few, most_on_few = families[0].few, _FEW_SHARE
+    if learned:
+        few = few | few_late(log)
+        # Levels of measurements are exact otherwise, so that intervals are short, and the cost of trying arms that fell counts.
+        most_on_few = _FEW_SHARE / 2 if scale_of(log.reward[log.known]).ratios or not few.any() else -1.0
     on_few = np.zeros(len(policies))
     played = 0
     total = limit * len(families) * len(policies)
@@ -283,8 +291,13 @@ def gains_on(
     for family, paid, own in zip(families, rewards, logged, strict=True):
         for policy, each, share in zip(policies, paid, spent, strict=True):
             gain = _relative(each, own * scale)
-            if share > _FEW_SHARE:
-                gain = NoInterval(math.nan, f"gains would rest on arms with fewer than {FEWEST_EVENTS} rewards other than 0")
+            if share > most_on_few:
+                rewards_of_few = f"fewer than {FEWEST_EVENTS} rewards other than 0"
+                gain = NoInterval(math.nan, f"gains would rest on arms with {rewards_of_few}")
+                if learned:
+                    gain = NoInterval(
+                        math.nan, "gains would rest on arms that the policy of the log had left: what they pay now is not known"
+                    )
             gains.append(Gain(policy, family.clock, _interval(each), gain))
     return gains, played
 
@@ -293,7 +306,7 @@ def _play_run(
     family: FittedFamily, players: Sequence[Player], openings: Openings, seed: int, bar: Progress, run: int
 ) -> tuple[Floats, Ints]:
     """Return what each policy earns in the problem of a run, and its pulls [policy, arm]."""
-    table = family.table(run, seed)
+    table = family.means(run, family_key(seed), family.horizon)
     found = []
     for player in players:
         found.append(player.on_means(table, openings, family.seen, seed, run))

@@ -142,6 +142,7 @@ class Diagnosis:
         lacks: what would tell more, a sentence for each.
         tested: the number of arms with enough rewards to be tested.
         targeted: whether choices depend on the unit.
+        learned: whether arms did not keep their shares of the choices, as under a policy that learns.
     """
 
     log: Log
@@ -153,6 +154,7 @@ class Diagnosis:
     lacks: tuple[str, ...]
     tested: int
     targeted: bool
+    learned: bool = False
 
     def __repr__(self) -> str:
         return f"Diagnosis(decay={self.decay!r}, entanglement={self.entanglement:.2f}, {self._counts()})"
@@ -262,9 +264,9 @@ def diagnose(log: Log) -> Diagnosis:
     decay, reason = findings.decay()
     verdicts = [each._replace(verdict=findings.verdict(i)) for i, each in enumerate(trends)]
     arms = tuple(_with_half_life(log, each, i, decay, findings) for i, each in enumerate(verdicts))
-    targeted = findings.targeting.depends
-    lacks = findings.lacks(log)
-    return Diagnosis(log, decay, reason, arms, entangled, findings.notes(), lacks, len(findings.arms.arms), targeted)
+    choices = findings.targeting
+    rest = findings.notes(), findings.lacks(log), len(findings.arms.arms), choices.depends, not choices.is_static
+    return Diagnosis(log, decay, reason, arms, entangled, *rest)
 
 
 def _with_half_life(log: Log, arm: ArmTrend, place: int, decay: Decay, findings: "_Findings") -> ArmTrend:

@@ -20,7 +20,6 @@ from rotting.common.rules import run_number
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.logs.cells import FEWEST_EVENTS, Clock, scale_of, sums_by
 from rotting.logs.cells import cells_of as cells_of_log
-from rotting.logs.games import means_of
 from rotting.logs.levels import Cells, cells_of, draw_levels, levels_of, pull_starts, round_starts
 from rotting.logs.log import Log, check_log, positions
 from rotting.logs.trends import common_change, pulls_effect
@@ -165,13 +164,6 @@ class FittedFamily(ProblemFamily):
         few = np.clip(level[:, None] * factor[:, None] * common, self._lowest, self.noise.highest_mean)
         return np.where(self.few[:, None], few, levels)
 
-    def table(self, run: int, seed: int = 0) -> Means:
-        """Return the means of the problem of a run, for games whose arms are not always there."""
-        curves = self.curves(run, family_key(seed))
-        return means_of(
-            curves.rounds, curves.pulls, self._starts[1], self._starts[0], self._kind, on_rounds=self.clock == "time"
-        )
-
     def random_reward(self, log: Log, run: int, seed: int = 0) -> float:
         """Return the mean reward of a random arm, as the log has worn it, in the problem of a run."""
         pulls, rounds = self.curves(run, family_key(seed))
@@ -253,6 +245,14 @@ def few_events(log: Log) -> NDArray[np.bool_]:
     if not scale_of(known).ratios:
         return np.zeros(len(log.arms), bool)
     return np.bincount(log.arm[log.known], known != 0, len(log.arms)) < FEWEST_EVENTS
+
+
+def few_late(log: Log) -> NDArray[np.bool_]:
+    """Return the arms whose present level is hardly known: they have few events in the last quarter of the log."""
+    known, late = log.known, log.known & (np.arange(len(log)) >= len(log) * 3 // 4)
+    if scale_of(log.reward[known]).ratios:
+        return np.bincount(log.arm[late], log.reward[late] != 0, len(log.arms)) < FEWEST_EVENTS
+    return np.bincount(log.arm[late], minlength=len(log.arms)) < 2 * FEWEST_EVENTS
 
 
 @dataclass(frozen=True, eq=False)

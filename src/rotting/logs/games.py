@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.rules import nonnegative_int
@@ -22,14 +23,14 @@ from rotting.policies.kernels.binding import bind
 from rotting.policies.kernels.policy_functions import choose, new_state, update
 from rotting.policies.kernels.random_numbers import derive_key, subkey
 from rotting.policy import Params, Policy
-from rotting.problems.mean_table import SUM, Means
+from rotting.problems.mean_table import SUM, Means, join, no_steps, one_arm
 from rotting.problems.noise import Noise
 from rotting.simulation.engines.game import Board, draw, full_parts, is_full, mean_now, new_board
 from rotting.simulation.engines.tiers import COMPILE_SECONDS, EntryPoint, interpreted, resolve_mode
 
 FEW_ROUNDS = round(COMPILE_SECONDS / 100e-6)
 """Rounds of a log that take about as long interpreted, at 60 to 200 us each, as compiling the loop."""
-_NEVER = 1 << 62
+NO_MEANS = join([one_arm(SUM, no_steps(), no_steps())])
 _LATE = 0.05  # of the rows: an arm whose first row comes later may have been launched late
 _LATE_ROWS = 20  # rows for each arm that must come before a late launch: a policy that learns may try an arm late
 _LAUNCH_ROWS = 15  # of a late arm in as many rows again: by chance it would have been absent before once in 2**15 arms
@@ -39,23 +40,29 @@ _PLAYED, _BEGUN, _CHOSEN = range(3)  # positions in `progress`
 class Openings(NamedTuple):
     """Which arms could be chosen in each round of a log: all that are launched, unless the log lists them."""
 
-    first: Ints  # [K] the first round in which an arm could be chosen, counted from 1
-    which: Ints  # [round] the set of each round; empty if the log does not list them
+    which: Ints  # [round] the set of each round
     starts: Ints  # [set] where its arms begin; the next set begins where they end
     members: Ints  # the arms of the sets, one after the other
+
+    def mask(self, n_arms: int) -> NDArray[np.bool_]:
+        """Return the arms of each set [set, arm]."""
+        found = np.zeros((self.starts.size - 1, n_arms), bool)
+        found[np.repeat(np.arange(len(found)), np.diff(self.starts)), self.members] = True
+        return found
 
 
 def openings_of(log: Log) -> Openings:
     """Return which arms could be chosen in each round."""
-    nothing = np.zeros(0, np.int64)
-    if log.available is None:
-        return Openings(launches(log) + 1, nothing, np.zeros(1, np.int64), nothing)
-    numbers: dict[frozenset[object], int] = {}
-    which = np.array([numbers.setdefault(each, len(numbers)) for each in log.available])
     places = {name: i for i, name in enumerate(log.arms)}
-    sets = [sorted(places[name] for name in each if name in places) for each in numbers]
-    starts = np.concatenate([[0], np.cumsum([len(each) for each in sets])])
-    return Openings(np.ones(len(log.arms), np.int64), which, starts, np.array([i for each in sets for i in each], np.int64))
+    if log.available is None:
+        first = launches(log)
+        times = np.unique(first)
+        which, sets = np.searchsorted(times, np.arange(len(log)), side="right") - 1, [np.flatnonzero(first <= t) for t in times]
+    else:
+        numbers: dict[frozenset[object], int] = {}
+        which = np.array([numbers.setdefault(each, len(numbers)) for each in log.available])
+        sets = [np.array(sorted(places[name] for name in each if name in places), np.int64) for each in numbers]
+    return Openings(which, np.cumsum([0, *map(len, sets)]), np.concatenate(sets))
 
 
 def launches(log: Log) -> Ints:
@@ -103,22 +110,12 @@ class Rules(NamedTuple):
 
 
 def list_open(o: Openings, t: int, arms: Ints, note: Ints) -> int:
-    """Make `arms` begin with those that can be chosen at round t, and return their number, which `note` remembers."""
-    if o.which.size > 0:
-        now = o.which[t - 1]
-        if note[1] != now:
-            note[0], note[1] = o.starts[now + 1] - o.starts[now], now
-            for k in range(note[0]):
-                arms[k] = o.members[o.starts[now] + k]
-    elif t >= note[1]:
-        found, change = 0, _NEVER
-        for i in range(o.first.size):
-            if o.first[i] <= t:
-                arms[found] = i
-                found += 1
-            else:
-                change = min(change, o.first[i])
-        note[0], note[1] = found, change
+    """Make `arms` begin with those that can be chosen at round t, and return their number; `note` remembers both."""
+    now = o.which[t - 1]
+    if note[1] != now:
+        note[0], note[1] = o.starts[now + 1] - o.starts[now], now
+        for k in range(note[0]):
+            arms[k] = o.members[o.starts[now] + k]
     return int(note[0])
 
 
@@ -199,7 +196,7 @@ class Player:
         """Play the rounds of a log on its stacks, as `Bandit(policy, arms, seed)` would play them live."""
         key = derive_key(nonnegative_int("seed", seed), "policy")
         seen = np.ones(stacks.units.size, np.int64)
-        rules = Rules(openings, stacks.rewards, stacks.starts, stacks.units, no_means(), seen)
+        rules = Rules(openings, stacks.rewards, stacks.starts, stacks.units, NO_MEANS, seen)
         game = self._game(rules, key, 0, 0, keep=True)
         places = stacks.units[: game.choices.size] * stacks.n_arms + game.choices
         paid = stacks.rewards[stacks.starts[places] + positions(places)]
@@ -228,35 +225,12 @@ class Player:
         return Played(choices[: progress[_PLAYED]], board.pulls, float(board.collected[0]), ran_out)
 
 
-def no_means() -> Means:
-    """Return a table of no arms."""
-    return means_of(np.zeros((0, 1)), np.zeros((0, 1)), np.zeros(1, np.int64), np.zeros(1, np.int64), SUM, on_rounds=False)
-
-
-def means_of(rounds: Floats, pulls: Floats, round_starts: Ints, pull_starts: Ints, kind: int, *, on_rounds: bool) -> Means:
-    """Return the table of arms with values [arm, piece] over rounds and over pulls, whose pieces start at the same places."""
-    n_arms = len(rounds)
-    nothing = np.zeros(0)
-    return Means(
-        np.full(n_arms, kind),
-        np.full(n_arms, int(on_rounds)),
-        np.tile(round_starts + 1, n_arms),
-        np.ravel(rounds) + 0.0,  # adding zero turns -0.0 into 0.0
-        np.arange(n_arms + 1) * round_starts.size,
-        np.tile(pull_starts, n_arms),
-        np.ravel(pulls) + 0.0,
-        np.arange(n_arms + 1) * pull_starts.size,
-        nothing,
-        np.zeros(n_arms + 1, np.int64),
-    )
-
-
 def _loop(policy: Policy, noise: Noise, rounds: int) -> Callable[..., bool]:
     """Return the loop of a policy: interpreted if it is not compiled yet and few rounds are to be played, else machine code."""
     kernel = policy.kernel
     loop = bind(play_rounds, {choose: kernel.choose, update: kernel.update, draw: noise.draw, **full_parts(kernel)})
     numbers = np.zeros(1, np.int64)
-    rules = Rules(Openings(*[numbers] * 4), np.zeros(1), numbers, numbers, no_means(), numbers)
+    rules = Rules(Openings(*[numbers] * 3), np.zeros(1), numbers, numbers, NO_MEANS, numbers)
     board = new_board(rules.means, numbers)
     rest = (1, rules, noise.scale, 1, 0, numbers, numbers, board, numbers, numbers, numbers)
     entry = EntryPoint(loop, policy, (policy.params, new_state(policy, 1, 1), *rest), noise=noise)

@@ -11,9 +11,8 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rotting.common.arrays import Floats, Ints
+from rotting.common.arrays import Floats
 from rotting.common.display.tables import NO_INTERVAL, Column, FormattedTable, Row, interval_text, number_format
 from rotting.common.html_parts import block
 from rotting.common.progress import Progress
@@ -87,50 +86,27 @@ class PolicyReplay:
 class Replay:
     """The replays of several policies on one log, in the order of the policies. `replay` returns it.
 
-    `steps`, `reward`, `low`, `high`, `ran_out` and `choices` are lists with an entry for each policy.
+    Attributes:
+        log: the log.
+        policies: a `PolicyReplay` for each policy.
+        steps: for each policy, the number of rounds for which the log has the rewards that it asked for.
+        reward: the rewards in these rounds.
+        low: lower bounds of the rewards in all rounds.
+        high: upper bounds of the rewards in all rounds.
+        ran_out: the arms that ran out of rewards, which ended the replays; None for a replay of all rounds.
+        choices: the arms that were chosen.
     """
 
     def __init__(self, log: Log, policies: Sequence[PolicyReplay]) -> None:
         self.log, self.policies = log, tuple(policies)
+        self.steps = [each.steps for each in policies]
+        self.reward = [each.reward for each in policies]
+        self.low, self.high = [each.low for each in policies], [each.high for each in policies]
+        self.ran_out = [each.ran_out for each in policies]
+        self.choices = [each.choices for each in policies]
 
     def __iter__(self) -> Iterator[PolicyReplay]:
         return iter(self.policies)
-
-    def __len__(self) -> int:
-        return len(self.policies)
-
-    def __getitem__(self, place: int) -> PolicyReplay:
-        return self.policies[place]
-
-    @property
-    def steps(self) -> list[int]:
-        """The number of rounds for which the log has the rewards that the policy asked for."""
-        return [each.steps for each in self.policies]
-
-    @property
-    def reward(self) -> list[float]:
-        """The rewards in these rounds."""
-        return [each.reward for each in self.policies]
-
-    @property
-    def low(self) -> list[float]:
-        """Lower bounds of the rewards in all rounds."""
-        return [each.low for each in self.policies]
-
-    @property
-    def high(self) -> list[float]:
-        """Upper bounds of the rewards in all rounds."""
-        return [each.high for each in self.policies]
-
-    @property
-    def ran_out(self) -> list[Hashable | None]:
-        """The arms that ran out of rewards, which ended the replays; None for a replay of all rounds."""
-        return [each.ran_out for each in self.policies]
-
-    @property
-    def choices(self) -> list[tuple[Hashable, ...]]:
-        """The arms that were chosen."""
-        return [each.choices for each in self.policies]
 
     @property
     def fixed_choices(self) -> tuple[FixedChoice, ...]:
@@ -352,8 +328,8 @@ def fixed_choices(log: Log) -> tuple[FixedChoice, ...]:
     arm, reward, weight = log.arm[used], log.reward[used], 1 / log.propensity[used]
     before = np.cumsum(reward)[:-1] / np.arange(1, reward.size)  # there is none before the first row, which is left out
     arm, reward, weight = arm[1:], reward[1:], weight[1:]
-    masks, which = _availability(log)
-    which = which[used][1:]
+    openings = openings_of(log)
+    masks, which = openings.mask(len(log.arms)), openings.which[used][1:]
     alarm = NormalDist().inv_cdf(1 - _FALSE_ALARM / 2 / (len(log.arms) + 1))
     found = []
     for i, name in enumerate(log.arms):
@@ -361,15 +337,6 @@ def fixed_choices(log: Log) -> tuple[FixedChoice, ...]:
         if there.any():
             found.append(_choice(name, np.where(arm == i, weight, 0.0)[there], reward[there], before[there], alarm))
     return *found, _choice(None, weight / masks.sum(axis=1)[which], reward, before, alarm)
-
-
-def _availability(log: Log) -> tuple[NDArray[np.bool_], Ints]:
-    """Return different sets of available arms [set, arm], and the set of each row."""
-    if log.available is None:
-        return np.ones((1, len(log.arms)), bool), np.zeros(len(log), np.int64)
-    numbers: dict[frozenset[Hashable], int] = {}
-    which = np.array([numbers.setdefault(each, len(numbers)) for each in log.available])
-    return np.array([[name in each for name in log.arms] for each in numbers]), which
 
 
 def _choice(arm: Hashable | None, weight: Floats, reward: Floats, before: Floats, alarm: float) -> FixedChoice:
