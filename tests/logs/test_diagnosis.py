@@ -1,5 +1,6 @@
 """The diagnosis of a log: what is said of logs whose truth is known, and that nothing else is."""
 
+import dataclasses
 import math
 import re
 from pathlib import Path
@@ -11,7 +12,7 @@ import rotting
 from rotting.common.rules import LARGEST
 from rotting.errors import InvalidTypeError
 from rotting.logs.cells import Scale, entanglement
-from rotting.logs.diagnosis import BINS, diagnose
+from rotting.logs.diagnosis import BINS, ArmTrend, Diagnosis, diagnose
 from rotting.logs.log import Log, positions
 from rotting.logs.rates import RewardScale
 from tests.helpers.made_logs import made_log
@@ -367,6 +368,18 @@ def test_half_lives_are_those_of_the_clock_and_only_of_arms_that_halve() -> None
     assert re.search(r"a earns half of what it did after about \d+ pulls in one country \[\d+, \d+\]\.", words)
     assert "How long b lasts is not known: it may still pay more than half of what it paid at first." in words
     assert "c" not in {each.split()[0] for each in found.lifetimes}
+
+
+def test_how_long_an_arm_lasts_is_said_to_two_digits() -> None:
+    trend = ArmTrend("c39", 9, 0.1, 0.05, -0.06, -0.04, "wears out", 4_219.0, 3_130.0, 5_996.0)
+    log = Log({"arm": ["c39"], "reward": [1.0], "country": ["fr"], "t": ["2026-05-01"]}, unit="country", time="t")
+    found = Diagnosis(log, "pulls", "", (trend,), 1.0, (), (), 1, False)
+    assert found.lifetimes == ("c39 earns half of what it did after about 4,200 pulls in one country [3,100, 6,000].",)
+    old = trend._replace(half_life=3.2, half_life_low=2.0, half_life_high=8.04)
+    days = dataclasses.replace(found, decay="time")
+    assert days.lifetime(old) == "earns half of what it did after about 3.2 days since its launch [2, 8]"
+    unknown = trend._replace(half_life_reason="it may still pay more")
+    assert found.lifetime(unknown) == "how long it lasts is not known: it may still pay more"
 
 
 def test_without_a_clock_there_is_no_half_life() -> None:

@@ -207,6 +207,15 @@ class Diagnosis:
         ranks = {"wears out": 0, "rises": 1, "steady": 2, "cannot tell": 2, "too few": 3}
         return sorted(range(len(self.arms)), key=lambda arm: (ranks[self.arms[arm].verdict], -self.arms[arm].pulls))
 
+    def lifetime(self, arm: ArmTrend) -> str:
+        """Return how long one of the arms lasts, or why that is not known, as a sentence about it goes on."""
+        if arm.half_life_reason:
+            return f"how long it lasts is not known: {arm.half_life_reason}"
+        unit = "days" if self.log.has_dates else "units of time" if self.log.has_times else "rows of the log"
+        clock = f"{unit} since its launch" if self.decay == "time" else f"pulls in one {self.log.unit_name}"
+        value, low, high = (f"{float(f'{x:.1e}'):,.10g}" for x in (arm.half_life, arm.half_life_low, arm.half_life_high))
+        return f"earns half of what it did after about {value} {clock} [{low}, {high}]"
+
     @property
     def lifetimes(self) -> tuple[str, ...]:
         """How long each arm lasts that wears out, or why the log cannot tell, a sentence for each."""
@@ -215,11 +224,7 @@ class Diagnosis:
             if arm.verdict == "wears out" and arm.half_life_reason:
                 unknown[arm.half_life_reason].append(str(arm.name))
             elif arm.verdict == "wears out":
-                value, low, high = (_two_digits(each) for each in (arm.half_life, arm.half_life_low, arm.half_life_high))
-                after = f"{value} pulls in one {self.log.unit_name}"
-                if self.decay == "time":
-                    after = f"{value} {_time_unit(self.log)} since its launch"
-                known.append(f"{arm.name} earns half of what it did after about {after} [{low}, {high}].")
+                known.append(f"{arm.name} {self.lifetime(arm)}.")
         words = [
             f"How long {word_list(names, NAMED)} last{'s' * (len(names) == 1)} is not known: {why}."
             for why, names in unknown.items()
@@ -228,15 +233,6 @@ class Diagnosis:
 
     def _repr_html_(self) -> str:
         return block(repr(self), self.table()._repr_html_())
-
-
-def _two_digits(value: float) -> str:
-    """Return a number to two significant digits, such as 4,200."""
-    return f"{float(f'{value:.1e}'):,.10g}"
-
-
-def _time_unit(log: Log) -> str:
-    return "days" if log.has_dates else "units of time" if log.has_times else "rows of the log"
 
 
 def diagnose(log: Log) -> Diagnosis:

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 import rotting
-from rotting.logs.diagnosis import ArmTrend
 from rotting.server.http import history
 from rotting.server.http.history import MAX_BUCKETS, Histories, RewardBuckets, history_response
-from rotting.server.http.observer import _lifetime
 from rotting.server.store.database import open_database
 from rotting.server.store.durable import create
 from rotting.server.store.events import chained
@@ -359,15 +357,6 @@ def test_the_arm_that_wears_out_is_marked(service: Running, client: Client) -> N
     assert found["arms"][1]["lasts"] is None
     listed = client("GET", "/v1/bandits").body["bandits"][0]
     assert (found["worn"], listed["worn"], listed["last_hour"]) == (1, 1, 3_000)
-
-
-def test_the_number_of_decisions_for_which_an_arm_lasts_is_told() -> None:
-    trend = ArmTrend("0", 9, 0.1, 0.05, -0.06, -0.04, "wears out", 4_219.0, 3_130.0, 5_996.0)
-    assert _lifetime(trend, "pulls", True) == (
-        "earns half of what it did after about 4,200 decisions for it in one unit [3,100, 6,000]"
-    )
-    old = trend._replace(half_life=3.2 * 86_400, half_life_low=2.0 * 86_400, half_life_high=8.04 * 86_400)
-    assert _lifetime(old, "time", True) == "earns half of what it did after about 3.2 days since its launch [2, 8]"
 
 
 def test_the_list_shows_what_arms_did(many: Client) -> None:
