@@ -44,6 +44,12 @@ except ImportError as error:
 
 _HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 _MAYBE_DONE = "; the request may have been carried out"
+_OF_STORES: tuple[tuple[type[StoreError], str, str], ...] = (
+    (OutcomeUnknownError, "outcome-unknown", ": ask again with the same key"),
+    (StoreFullError, "store-full", "; nothing was changed"),
+    (StoreBusyError, "overloaded", ""),
+    (StoreError, "store-failed", ""),
+)
 _CLIENT_GONE = 499  # the status in the access log if nobody waits for the response
 _log = logging.getLogger("rotting.server")
 
@@ -208,14 +214,9 @@ def _problem(request: Request, error: Exception) -> ProblemError:
     """Return the problem document for an error."""
     if isinstance(error, ProblemError):
         return error
-    if isinstance(error, OutcomeUnknownError):
-        return ProblemError("outcome-unknown", f"the store {error.reason}: ask again with the same key", retry_after="1")
-    if isinstance(error, StoreFullError):
-        return ProblemError("store-full", f"the store {error.reason}; nothing was changed", retry_after="1")
-    if isinstance(error, StoreBusyError):
-        return ProblemError("overloaded", f"the store {error.reason}", retry_after="1")
-    if isinstance(error, StoreError):
-        return ProblemError("store-failed", f"the store {error.reason}", retry_after="1")
+    for kind, name, hint in _OF_STORES:
+        if isinstance(error, kind):
+            return ProblemError(name, f"the store {error.reason}{hint}", retry_after="1")
     if isinstance(error, InvalidArgumentError):
         missing = error.field == "bandit" and error.rule == "exist"
         return ProblemError("not-found" if missing else "invalid-value", error)

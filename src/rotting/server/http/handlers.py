@@ -336,13 +336,9 @@ async def change(asked: "Asked") -> Response:
     given = {name: value for name, value in msgspec.structs.asdict(asked.body).items() if value is not msgspec.UNSET}
     reason, params = given.pop("reason"), given.pop("params", {})
     settings = {**given, "policy": _policy(given["policy"], params)} if "policy" in given else {**given, **params}
-    await _change_settings(asked, reason, settings)
-    return await asked.read(_show)
-
-
-async def _change_settings(asked: "Asked", reason: str, settings: dict[str, Any]) -> None:
     arguments = asked.name, reason, settings, check_active, asked.holder.name, asked.service.options.deadline
     await run_in_threadpool(change_settings, asked.service.turns, *arguments)
+    return await asked.read(_show)
 
 
 @route(
@@ -351,23 +347,15 @@ async def _change_settings(asked: "Asked", reason: str, settings: dict[str, Any]
 )  # fmt: skip
 async def pause(asked: "Asked") -> Response:
     """Do not choose an arm until it is resumed."""
-
-    def work(folded: Folded) -> Response:
-        folded.bandit.pause(asked.arm, reason=asked.body.reason)
-        return _show(folded)
-
-    return await asked.change(work)
+    await asked.change(lambda folded: folded.bandit.pause(asked.arm, reason=asked.body.reason))
+    return await asked.read(_show)
 
 
 @route("DELETE", f"{_BANDIT}/pauses/{{arm}}", "admin", response=m.BanditResponse, problems=_TO_BANDIT)
 async def resume(asked: "Asked") -> Response:
     """Choose a paused arm again."""
-
-    def work(folded: Folded) -> Response:
-        folded.bandit.resume(asked.arm)
-        return _show(folded)
-
-    return await asked.change(work)
+    await asked.change(lambda folded: folded.bandit.resume(asked.arm))
+    return await asked.read(_show)
 
 
 @route("POST", f"{_BANDIT}/archive", "admin", response=m.ArchiveResponse, problems=("not-found",))

@@ -26,7 +26,7 @@ function bar(row, low, high) {
 }
 
 function spark(values) {
-  const top = Math.max(1, ...values), last = Math.max(1, values.length - 1);
+  const top = Math.max(1e-9, ...values), last = Math.max(1, values.length - 1);
   const path = values.map((value, k) => `${((100 * k) / last).toFixed(1)},${(28 - (26 * value) / top).toFixed(1)}`).join("L");
   return s("svg", { class: "spark", viewBox: "0 0 100 28", preserveAspectRatio: "none", "aria-hidden": "true" }, values.length ? s("path", { d: `M0,28L${path}L100,28Z` }) : "");
 }
