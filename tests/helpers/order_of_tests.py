@@ -22,7 +22,7 @@ SLOW_INTERPRETED = frozenset({"rawklucb", "thompsonsampling", "discountedts", "s
 """Policies that take ten times as long as others if they are interpreted; `LONG_FOLDERS` has the tests that this makes slow."""
 LONG_FOLDERS = (
     *("tests/live/", "tests/policies/parts/", "tests/policies/families/", "tests/policies/test_f_dsw_ts.py"),
-    "tests/server/store/",
+    *("tests/server/store/", "tests/simulation/engines/test_tiers.py"),
 )
 SLOW_ON_POSTGRES = tuple(
     f"tests/server/{name}.py"
@@ -32,6 +32,24 @@ SLOW_ON_POSTGRES = tuple(
     )
 )
 """Tests with many processes or steps: `make test` plays them on SQLite, and `make test-all` on PostgreSQL, too."""
+SLOW = (
+    "tests/server/http/test_storm.py",
+    *(
+        f"tests/simulation/engines/test_cuda.py::test_{name}"
+        for name in (
+            *("a_gpu_that_fuses_operations", "states_that_are_full_wait", "little_memory_makes", "what_is_kept_is_not"),
+            *("the_bar_counts", "a_mistake_of_others", "means_by_a_function"),
+        )
+    ),
+    *(
+        f"tests/simulation/test_comparisons.py::test_{name}"
+        for name in ("stated_intervals_of_spreads", "the_rule_of_spreads", "the_smallest_of_many")
+    ),
+    "tests/simulation/test_ranking.py::test_studies_of_equal_policies",
+    "tests/simulation/engines/test_dask.py::test_a_policy_of_a_script",
+    "tests/simulation/engines/test_dask.py::test_a_script_that_every_worker",
+)
+"""Tests that take seconds, whether compiled or not: studies of intervals, and the rarer cases of the engines."""
 WHOLE = ("tests/docs/test_site.py", "tests/paper/report/")  # one share each, whatever they name: their files are written once
 
 
@@ -120,7 +138,7 @@ def takes_long(node: str) -> bool:
         >>> takes_long("tests/server/store/test_versions.py::test_a_later_version_reads_a_base[sqlite]")
         False
     """
-    if node.startswith("tests/server/http/test_storm.py"):
+    if node.startswith(SLOW):
         return True
     if node.startswith(SLOW_ON_POSTGRES) and "[postgres" in node:
         return "eff-raw-ucb" not in node  # with which the state machine is played on PostgreSQL, too

@@ -509,12 +509,12 @@ def test_processes_that_share_a_folder_and_play_at_once_have_the_same_result(tmp
     code = f"""
         import os, rotting
         from tests.simulation.engines.test_chunk_store import POLICIES, PROBLEM
-        result = rotting.simulate(POLICIES, PROBLEM, runs=300, seed=5, workers=1, keep={str(tmp_path)!r})
+        result = rotting.simulate(POLICIES, PROBLEM, runs=60, seed=5, workers=1, keep={str(tmp_path)!r})
         result.save({str(tmp_path)!r} + f"/result-{{os.getpid()}}")
     """
     command = [sys.executable, "-c", textwrap.dedent(code)]
     running = [subprocess.Popen(command) for _ in range(2)]
     assert [each.wait() for each in running] == [0, 0]
     results = [Result.load(path) for path in tmp_path.glob("result-*")]
-    assert results == [simulate(POLICIES, PROBLEM, runs=300, seed=5)] * 2
+    assert results == [simulate(POLICIES, PROBLEM, runs=60, seed=5)] * 2
     assert not list(tmp_path.rglob("*.partial"))
