@@ -45,11 +45,18 @@ SLOW = (
         f"tests/simulation/test_comparisons.py::test_{name}"
         for name in ("stated_intervals_of_spreads", "the_rule_of_spreads", "the_smallest_of_many")
     ),
+    *(
+        f"tests/logs/test_{name}"
+        for name in (
+            *("advice.py::test_runs_go_on", "advice.py::test_a_policy_gains_nothing", "advice.py::test_no_gain_rests"),
+            "fit.py::test_the_runs_hold",
+        )
+    ),
     "tests/simulation/test_ranking.py::test_studies_of_equal_policies",
     "tests/simulation/engines/test_dask.py::test_a_policy_of_a_script",
     "tests/simulation/engines/test_dask.py::test_a_script_that_every_worker",
 )
-"""Tests that take seconds, whether compiled or not: studies of intervals, and the rarer cases of the engines."""
+"""Tests that take seconds: studies of intervals, the rarer cases of the engines, and many games on a log."""
 WHOLE = ("tests/docs/test_site.py", "tests/paper/report/")  # one share each, whatever they name: their files are written once
 
 
