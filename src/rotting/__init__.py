@@ -103,6 +103,8 @@ if TYPE_CHECKING:
     from rotting.policies.greedy_oracle import GreedyOracle as GreedyOracle
     from rotting.policies.kl_ucb import KLUCB as KLUCB
     from rotting.policies.m_ucb import MUCB as MUCB
+    from rotting.policies.master import MASTER as MASTER
+    from rotting.policies.meta import META as META
     from rotting.policies.parts.doubling import doubling as doubling
     from rotting.policies.raw_kl_ucb import RAWKLUCB as RAWKLUCB
     from rotting.policies.raw_ucb import RAWUCB as RAWUCB
