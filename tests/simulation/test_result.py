@@ -20,6 +20,7 @@ from rotting.common.statistics import mean_interval, what_runs_can_miss
 from rotting.policy import Policy
 from rotting.problems.arms import Tabulated
 from rotting.problems.oracle import GREEDY_TWO_CLOCKS, OPTIMAL
+from rotting.simulation.rerun import rerun
 from rotting.simulation.result import Result, _settings_digest
 from rotting.simulation.simulate import simulate
 from tests.helpers.missing_tools import hide_package
@@ -731,7 +732,7 @@ def test_a_result_of_a_function_problem_pickles_without_its_problem() -> None:
     assert (result.played, again.played) == (problem, None)
 
 
-def test_a_policy_that_is_not_imported_is_named_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_is_read_without_the_code_of_its_policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Own(Policy):
         name = "own-ucb"
         kernel = UCB1.kernel
@@ -740,8 +741,17 @@ def test_a_policy_that_is_not_imported_is_named_with_the_remedy(tmp_path: Path, 
     result.save(tmp_path / "result")
     assert Result.load(tmp_path / "result") == result
     monkeypatch.delitem(policy.defined_policies, "own-ucb")
+    read = Result.load(tmp_path / "result")
+    assert (read.labels, read.table().rows) == (result.labels, result.table().rows)
+    assert read.regret.tobytes() == result.regret.tobytes()
+    assert "Loaded without its code: Own." in str(read.table())
+    assert pickle.loads(pickle.dumps(read)) == read
+    read.save(tmp_path / "again")
+    assert (tmp_path / "again" / "result.json").read_bytes() == (tmp_path / "result" / "result.json").read_bytes()
     with pytest.raises(ValueError, match=r"got 'own-ucb' \(if it is your own, import the module that defines it\)"):
-        Result.load(tmp_path / "result")
+        rerun(
+            dataclasses.replace(read, problem=problems.two_arms(horizon=100).describe(), played=problems.two_arms(horizon=100))
+        )
 
 
 def _shard(first_run: int, runs: int, **more: Any) -> Result:

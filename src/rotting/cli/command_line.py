@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rotting.cli.analyse_command import add_analyse
 from rotting.cli.arguments import SYNTAX, Commands, Parser, UserError, help_formatter
 from rotting.cli.paper_commands import add_reproduce, add_theory
-from rotting.cli.simulation_commands import add_compile, add_list, add_simulate
+from rotting.cli.simulation_commands import add_compile, add_list, add_rerun, add_simulate
 from rotting.cli.store_commands import add_store_commands
 from rotting.common.rules import suggest
 from rotting.common.version import __version__
@@ -40,7 +40,7 @@ def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
     parser = Parser(prog="rotting", description=about, epilog=EXAMPLES, formatter_class=help_formatter, allow_abbrev=False)
     parser.add_argument("-V", "--version", action="version", version=f"rotting {__version__}")
     commands = Commands(parser)
-    evaluating = add_list, add_simulate, add_theory, add_reproduce, add_analyse
+    evaluating = add_list, add_simulate, add_rerun, add_theory, add_reproduce, add_analyse
     for add in (*evaluating, add_store_commands, add_compile):
         add(commands)
     return parser, commands.names

@@ -5,6 +5,7 @@ import inspect
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from rotting.cli.arguments import (
@@ -205,6 +206,34 @@ def add_simulate(commands: Commands) -> None:
     simulate.add_argument("--json", action="store_true", help="print strict JSON instead of a table")
     simulate.add_argument("--out", metavar="FOLDER", help="save the result in a new folder")
     simulate.add_argument("--plot", metavar="FILE.png", help="plot regret over the rounds to a new file")
+
+
+def _rerun(options: argparse.Namespace) -> None:
+    from rotting.simulation.rerun import changes, rerun
+    from rotting.simulation.result import Result
+    from rotting.simulation.study import STUDY_FILE, Study
+
+    path = Path(options.path)
+    folder = path.parent if path.is_file() else path
+    with user_errors():
+        results = Study.load(folder).results if (folder / STUDY_FILE).is_file() else [Result.load(folder)]
+        for result in results:
+            made = result.provenance or {}
+            say(f"{result!r}, made on {made.get('date', 'an unknown day')} by rotting {made.get('rotting', '(unknown)')}")
+            lines = changes(result, rerun(result, options.source, progress=True))
+            print("\n".join(lines or [f"{result.problem_name}: all {result.runs:,} runs are the same, bit for bit"]))
+            if lines:
+                raise UserError(f"{result.problem_name} is not as it was")
+
+
+def add_rerun(commands: Commands) -> None:
+    """Add `rotting rerun`."""
+    more = "A result and its rerun are compared bit for bit. If they differ, versions and code that differ are named."
+    rerun = commands.add("rerun", _rerun, "Play a saved result or study again, and compare", more)
+    rerun.add_argument("path", metavar="PATH", help="result.json or study.json, or their folder")
+    rerun.add_argument(
+        "--source", metavar="FILE.py", help="defines what cannot be saved, such as plain classes; it is run as a module"
+    )
 
 
 def _compile(options: argparse.Namespace) -> None:

@@ -26,7 +26,7 @@ from rotting.common.short_numbers import plural
 from rotting.common.statistics import what_runs_can_miss
 from rotting.common.version import __version__
 from rotting.errors import InvalidTypeError, InvalidValueError, PathMissingError
-from rotting.policies.parts.plain import plain_notes
+from rotting.policies.parts.plain import UnknownPolicy, plain_notes
 from rotting.policy import Policy, check_policies, labels_of
 from rotting.problems import Problem, delays
 from rotting.problems.families import DRAWN_DIGEST
@@ -79,6 +79,9 @@ class Result:
         first_run: the number of the first run, which is above 0 for a shard of a larger result.
         arms: the arm of every round, `[P, R, T]`, if `simulate(record="arms")` recorded it.
         rewards: the reward of every round, `[P, R, T]`, if `simulate(record="rewards")` recorded it.
+        provenance: how the result was made, JSON-able: the versions of rotting, Python, NumPy and Numba, the commit of the
+            repository in which the program was started, digests of the code of each policy, the machine, the date, and the
+            call. It is not compared.
 
     Example:
         >>> import numpy as np
@@ -111,6 +114,7 @@ class Result:
     first_run: int = 0
     arms: ArmNumbers | None = field(default=None, repr=False)
     rewards: Floats | None = field(default=None, repr=False)
+    provenance: JsonDict | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name, value in checked_fields(self).items():
@@ -542,6 +546,8 @@ class Result:
                 **format_of("result"),
                 **self._settings,
                 "policies": [policy.to_json() for policy in self.policies],
+                "labels": list(self.labels),
+                **({} if self.provenance is None else {"provenance": self.provenance}),
                 "arrays_sha256": _file_digest(partial / ARRAYS_FILE),
             }
             written["settings_sha256"] = _settings_digest(written)
@@ -580,10 +586,12 @@ class Result:
             with np.load(path / ARRAYS_FILE, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in [*ARRAYS, *({"arms", "rewards"} & {*file.files})]}
                 tables = {name: file[f"{_MEANS}{name}"] for name in Means._fields if f"{_MEANS}{name}" in file.files}
+            labels = settings.get("labels") or [each["policy"] for each in settings["policies"]]
             return cls(
-                policies=tuple(map(registry.from_json, settings["policies"])),
+                policies=tuple(map(_restored_policy, settings["policies"], labels)),
                 **{name: settings[name] for name in ("problem", "horizon", "runs", "seed", "reference")},
                 first_run=settings.get("first_run", 0),
+                provenance=settings.get("provenance"),
                 **arrays,
                 played=_restored_problem(settings["problem"], settings["horizon"], tables),
             )
@@ -814,6 +822,16 @@ def read_settings(what: str, path: Path) -> JsonDict:
     if version != FORMAT_VERSION:
         raise not_saved(what, path, f"has format version {version!r}, but this rotting reads {FORMAT_VERSION}")
     return settings
+
+
+def _restored_policy(data: JsonDict, label: str) -> Policy:
+    """Return a saved policy; only its label and parameters if this process has no such class."""
+    try:
+        return registry.from_json(data)
+    except (InvalidTypeError, InvalidValueError):
+        if not isinstance(data.get("params"), dict):
+            raise
+        return UnknownPolicy(data, label)
 
 
 def _restored_problem(description: JsonDict, horizon: int, tables: dict[str, AnyArray]) -> Problem | None:

@@ -24,6 +24,7 @@ from rotting.simulation.engines.task import Chunk, Engine, Task, cut
 from rotting.simulation.engines.threads import Threads
 from rotting.simulation.engines.tiers import CompileMode, resolve_mode
 from rotting.simulation.plan import Competitor, Record, Simulation
+from rotting.simulation.provenance import provenance_of
 from rotting.simulation.references import ChosenReference, measured_against
 from rotting.simulation.result import Result, mean_time, record_types
 
@@ -322,5 +323,6 @@ class _UnfinishedResult:
             played=problem if family is None else None,
             first_run=simulation.first_run,
             **self._records,
+            provenance=provenance_of(simulation),
         )
         return measured_against(found, simulation.reference, simulation.players)

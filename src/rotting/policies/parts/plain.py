@@ -207,6 +207,28 @@ class PlainPolicy(Policy):
         return {"policy": self.title, "params": self.settings, "plain": self.code}
 
 
+class UnknownPolicy(PlainPolicy):
+    """A policy of a saved result whose class is not defined in this process: its label and its parameters.
+
+    Args:
+        data: the policy in JSON.
+        label: its label when it was saved.
+    """
+
+    def __init__(self, data: dict[str, Any], label: str) -> None:
+        super().__init__(label, {}, "")
+        object.__setattr__(self, "data", data)
+
+    data: dict[str, Any]
+
+    def __reduce__(self) -> tuple[Callable[..., Policy], tuple[object, ...]]:
+        return UnknownPolicy, (self.data, self.title)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the policy as it was saved."""
+        return self.data
+
+
 def _settings_of(player: object) -> dict[str, Any]:
     """Return the arguments of the constructor that an object keeps, if they are numbers or texts and not their defaults."""
     found = {}
@@ -250,5 +272,6 @@ def as_policy(given: object, n_arms: int) -> Policy:
 
 def plain_notes(policies: Iterable[Policy]) -> tuple[str, ...]:
     """Return the line below a table that names its plain classes."""
-    names = ", ".join(dict.fromkeys(each.title for each in policies if isinstance(each, PlainPolicy)))
-    return (f"Plain Python, which is slow and neither timed nor kept: {names}.",) if names else ()
+    lines = {PlainPolicy: "Plain Python, which is slow and neither timed nor kept", UnknownPolicy: "Loaded without its code"}
+    named = {kind: dict.fromkeys(each.title for each in policies if type(each) is kind) for kind in lines}
+    return tuple(f"{line}: {', '.join(named[kind])}." for kind, line in lines.items() if named[kind])

@@ -1,0 +1,70 @@
+"""How a result is made: versions, digests of the code of policies, the machine, the date, and the call."""
+
+import platform
+import subprocess
+from dataclasses import fields
+from datetime import UTC, datetime
+from functools import cache
+from importlib import metadata
+
+import numpy as np
+
+from rotting.common.json_data import JsonDict
+from rotting.common.machine import machine
+from rotting.common.version import __version__
+from rotting.policies.kernels.binding import digest
+from rotting.policies.parts.plain import PlainPolicy
+from rotting.policy import Kernel, Policy
+from rotting.simulation.plan import Simulation
+
+_GIT = ("git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+
+
+@cache
+def _commit() -> str | None:
+    """Return the commit of the repository in which the program was started, if there is one."""
+    try:
+        found = subprocess.run(_GIT, capture_output=True, text=True, timeout=5, check=True)  # noqa: S603 - a fixed command
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip()
+
+
+@cache
+def _digest_of(kernel: Kernel) -> str:
+    functions = (getattr(kernel, each.name) for each in fields(kernel))
+    return "-".join(digest(each) for each in functions if each is not None)
+
+
+def code_digest(policy: Policy) -> str:
+    """Return a digest of the functions of a policy and of all that they call, or of the source of a plain class.
+
+    Example:
+        >>> from rotting.policies.ucb1 import UCB1
+        >>> code_digest(UCB1()) == code_digest(UCB1(sigma=2.0)) != ""
+        True
+    """
+    return policy.code if isinstance(policy, PlainPolicy) else _digest_of(policy.kernel)
+
+
+def provenance_of(simulation: Simulation) -> JsonDict:
+    """Return how the result of a simulation is made, as JSON-able data."""
+    chosen = simulation.reference
+    return {
+        "rotting": __version__,
+        "commit": _commit(),
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "Numba": metadata.version("numba"),
+        "machine": machine(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "code": {repr(each): code_digest(each) for each in simulation.policies},
+        "call": {
+            "policies": [repr(each) for each in simulation.policies[: simulation.players]],
+            "problem": repr(simulation.problem if simulation.family is None else simulation.family),
+            **{name: getattr(simulation, name) for name in ("horizon", "runs", "seed", "first_run")},
+            "checkpoints": simulation.checkpoints.tolist(),
+            "record": list(simulation.record),
+            "reference": chosen.to_json() if isinstance(chosen, Policy) else chosen,
+        },
+    }
