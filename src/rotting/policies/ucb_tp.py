@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.kit import FINITE, POSITIVE, PROBABILITY, Floats, Ints, Kernel, Params, Policy, add, log, parameter, power
-from rotting.policies.ucbt_asw import HORIZON
+from rotting.policies.ucbt_asw import HORIZON, begin_row, forget, next_arm, reset
 
 
 class UCBTP(Policy):
@@ -76,22 +76,12 @@ def init(p: Params, n_arms: int, capacity: int) -> State:
 
 
 def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
-    """Return the current arm if it is good enough; else the lowest new one; else that with the largest statistic."""
-    best = arms[0]
-    enough = p.high - max(power(p.rho, 1.0 / 3.0), 1.0 / math.sqrt(float(s.epoch[1])))
-    for i in arms:
-        if i == s.current[0] and s.statistic[i] >= enough:
-            return int(i)
-        if s.statistic[i] > s.statistic[best]:
-            best = i
-    return int(best)
+    return next_arm(s, p.high - max(power(p.rho, 1.0 / 3.0), 1.0 / math.sqrt(float(s.epoch[1]))), arms)
 
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
-    s.pulls[arm] += 1
-    if arm != s.current[0]:
-        s.current[0], s.current[1] = arm, 0
-        s.before[0] = s.statistic[arm]
+    begin_row(s, arm)
+    if s.current[1] == 0:
         s.total[:] = 0.0
     s.current[1] += 1
     s.total[0], s.total[1] = add(s.total[0], s.total[1], reward)
@@ -99,20 +89,6 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     # The mean of rho (j - 1) is rho (n - 1) / 2.
     value = s.total[0] / n - p.rho * (n + 1) / 2.0 + p.sigma * math.sqrt(8.0 * log(float(s.epoch[1])) / n)
     s.statistic[arm] = min(s.before[0], value)
-
-
-def forget(p: Params, s: State, arm: int) -> None:
-    if s.current[0] == arm:
-        s.current[0], s.current[1] = -1, 0
-
-
-def reset(p: Params, s: State, horizon: int) -> None:
-    s.pulls[:] = 0
-    s.statistic[:] = math.inf
-    s.current[0], s.current[1] = -1, 0
-    s.before[0] = math.inf
-    s.total[:] = 0.0
-    s.epoch[0], s.epoch[1] = 0, horizon
 
 
 UCBTP.kernel = Kernel(init, choose, update, forget=forget, reset=reset)

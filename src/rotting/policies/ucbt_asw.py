@@ -1,7 +1,7 @@
 """UCBT-ASW: one arm at a time, until a window of its last rewards shows that it is no longer good enough."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -108,8 +108,15 @@ def threshold(p: Params, s: State) -> float:
 
 
 def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
+    return next_arm(s, threshold(p, s), arms)
+
+
+# UCB-TP shares the functions of `s: Any`, and has the same rows in its own state.
+
+
+def next_arm(s: Any, enough: float, arms: Ints) -> int:
     """Return the current arm if it is good enough; else the lowest new one; else that with the largest statistic."""
-    best, enough = arms[0], threshold(p, s)
+    best = arms[0]
     for i in arms:
         if i == s.current[0] and s.statistic[i] >= enough:
             return int(i)
@@ -131,7 +138,7 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     s.statistic[arm] = value
 
 
-def begin_row(s: State, arm: int) -> None:
+def begin_row(s: Any, arm: int) -> None:
     """Count the reward, and begin a new row if the last reward was another arm's."""
     s.pulls[arm] += 1
     if arm != s.current[0]:
@@ -139,12 +146,12 @@ def begin_row(s: State, arm: int) -> None:
         s.before[0] = s.statistic[arm]
 
 
-def forget(p: Params, s: State, arm: int) -> None:
+def forget(p: Params, s: Any, arm: int) -> None:
     if s.current[0] == arm:
         s.current[0], s.current[1] = -1, 0
 
 
-def reset(p: Params, s: State, horizon: int) -> None:
+def reset(p: Params, s: Any, horizon: int) -> None:
     s.pulls[:] = 0
     s.statistic[:] = math.inf
     s.current[0], s.current[1] = -1, 0
