@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.kit import FINITE, POSITIVE, PROBABILITY, Floats, Ints, Kernel, Params, Policy, add, log, parameter, power
-from rotting.policies.ucbt_asw import HORIZON, begin_row, forget, next_arm, reset
+from rotting.policies.ucbt_asw import HORIZON, begin_row, forget, next_arm, reset_rows
 
 
 class UCBTP(Policy):
@@ -89,6 +89,11 @@ def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     # The mean of rho (j - 1) is rho (n - 1) / 2.
     value = s.total[0] / n - p.rho * (n + 1) / 2.0 + p.sigma * math.sqrt(8.0 * log(float(s.epoch[1])) / n)
     s.statistic[arm] = min(s.before[0], value)
+
+
+def reset(p: Params, s: State, horizon: int) -> None:
+    reset_rows(s, horizon)
+    s.total[:] = 0.0
 
 
 UCBTP.kernel = Kernel(init, choose, update, forget=forget, reset=reset)

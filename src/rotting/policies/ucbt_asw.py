@@ -151,12 +151,16 @@ def forget(p: Params, s: Any, arm: int) -> None:
         s.current[0], s.current[1] = -1, 0
 
 
-def reset(p: Params, s: Any, horizon: int) -> None:
+def reset_rows(s: Any, horizon: int) -> None:
     s.pulls[:] = 0
     s.statistic[:] = math.inf
     s.current[0], s.current[1] = -1, 0
     s.before[0] = math.inf
     s.epoch[0], s.epoch[1] = 0, horizon
+
+
+def reset(p: Params, s: State, horizon: int) -> None:
+    reset_rows(s, horizon)
 
 
 UCBTASW.kernel = Kernel(init, choose, update, forget=forget, reset=reset)
