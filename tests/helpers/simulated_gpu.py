@@ -57,6 +57,20 @@ def every_noise() -> dict[str, bool]:
     return found
 
 
+def arms_with_a_memory() -> dict[str, bool]:
+    """Return, for each problem without visits and delays, whether its games are the same as on the CPU."""
+    from rotting.registry import make
+    from rotting.simulation.simulate import simulate
+    from tests.simulation.engines.test_memories import PROBLEMS
+
+    found = {}
+    for name, problem in PROBLEMS.items():
+        if not problem.has_dynamic_arms:
+            games: Any = {"policies": make("raw-ucb"), "problem": problem, "runs": 3, "seed": 7}
+            found[name] = simulate(**games) == simulate(engine="cuda", **games)
+    return found
+
+
 def fused_operations() -> str:
     """Return the error for a GPU whose code rounds a product and a sum once, not twice."""
     from fractions import Fraction

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from itertools import accumulate, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,10 +24,13 @@ from rotting.problems import (
     Polynomial,
     Problem,
     Product,
+    Recovering,
     Rested,
     Restless,
+    Stateful,
     Sum,
     Table,
+    Visiting,
     oracle,
     ten_arms,
     two_arms,
@@ -372,3 +376,113 @@ def test_checkpoints_increase_within_the_horizon(checkpoints: list[int]) -> None
     words = "checkpoints must be whole numbers that increase from 1 to 10 at most, got "
     with pytest.raises(ValueError, match=re.escape(words + repr(checkpoints))):
         optimal_rewards(problem, checkpoints=checkpoints)
+
+
+# The best of all sequences of pulls.
+
+
+def fresh(p: Any) -> float:
+    return 0.0
+
+
+def satiated(p: tuple[float, float], s: float, t: int, n: int) -> float:
+    return p[0] - p[1] * s - 0.01 * n + 0.001 * t
+
+
+def satiate(p: Any, s: float, t: int, n: int, pulled: int) -> float:
+    return 0.5 * (s + pulled)
+
+
+def recover(p: Any, s: float, t: int, n: int, rounds: int) -> float:
+    return float(s * 0.5**rounds)
+
+
+def blocked(p: tuple[float, float], s: float, t: int, n: int) -> float:
+    return p[0] if s == 0.0 else 0.0
+
+
+def block(p: Any, s: float, t: int, n: int, pulled: int) -> float:
+    return p[1] if pulled and s == 0.0 else max(0.0, s - 1.0)
+
+
+def by_clocks(i: int, t: int, n: int) -> float:
+    return (i + 1) * t / (1.0 + n * n)
+
+
+def rise(z: int) -> float:
+    return 1.0 - 0.5**z
+
+
+NO_TABLES = {
+    "steps": Problem([Stateful(fresh, satiated, satiate, (0.9, 0.3)), Stateful(fresh, satiated, satiate, (0.6, 0.1))]),
+    "rests": Problem([Stateful(fresh, satiated, satiate, (top, 0.3), rest=recover) for top in (0.9, 0.8, 0.1)]),
+    "blocks": Problem([Stateful(fresh, blocked, block, (1.0, 3.0)), Stateful(fresh, blocked, block, (0.4, 1.0)), Rested(0.1)]),
+    "recovers": Problem([Recovering(rise, fresh=0.9), Recovering(rise, fresh=0.2), Rested(0.3)]),
+    "visits": Problem([Rested([1.0, 0.0, 0.2, *[0.0] * 9]), Visiting(Recovering(rise, fresh=0.7), first=2, last=5)]),
+    "both": Problem([Rested(0.2), Visiting(Stateful(fresh, satiated, satiate, (0.9, 0.3), rest=recover), first=3, last=6)]),
+    "function": Problem.by_function(by_clocks, 2),
+}
+
+
+def every_sequence(problem: Problem, horizon: int) -> list[float]:
+    """The largest sum of means of any sequence of arms, of 1, ..., horizon pulls, each played from its beginning."""
+    best = [-math.inf] * horizon
+    first, last = problem.presence_rounds()
+    for sequence in product(range(problem.n_arms), repeat=horizon):
+        total, pulls, pulled_in = 0.0, [0] * problem.n_arms, [0] * problem.n_arms
+        states = [arm.first_state() if isinstance(arm, Stateful) else None for arm in problem.bare_arms]
+        for t, i in enumerate(sequence, start=1):
+            if not first[i] <= t <= last[i]:
+                break
+            arm, n = problem.bare_arms[i], pulls[i]
+            for k, other in enumerate(problem.bare_arms):
+                if isinstance(other, Stateful) and other.rest is None and t > 1:
+                    states[k] = other.step(
+                        other.params, states[k], t - 1, pulls[k] - (pulled_in[k] == t - 1), pulled_in[k] == t - 1
+                    )
+            if isinstance(arm, Stateful):
+                z = t - 1 - pulled_in[i]
+                if arm.rest is not None:
+                    states[i] = states[i] if z == 0 else arm.rest(arm.params, states[i], pulled_in[i] + 1, n, z)
+                total += arm.mean(arm.params, states[i], t, n)
+                if arm.rest is not None:
+                    states[i] = arm.step(arm.params, states[i], t, n, 1)
+            elif isinstance(arm, Recovering):
+                total += rise(t - 1 - pulled_in[i]) if n else arm.fresh
+            else:
+                total += problem.mean(i, t, n)
+            best[t - 1] = max(best[t - 1], total)
+            pulls[i], pulled_in[i] = n + 1, t
+    return best
+
+
+@pytest.mark.parametrize("name", NO_TABLES)
+def test_the_optimum_without_tables_is_the_best_of_all_sequences(name: str) -> None:
+    found = optimal_rewards(NO_TABLES[name], 7)
+    assert found.label == OPTIMAL
+    assert found.cumulative.tolist() == every_sequence(NO_TABLES[name], 7)
+    assert optimal_rewards(NO_TABLES[name], 7, [3, 7]).cumulative.tolist() == found.cumulative[[2, 6]].tolist()
+
+
+def test_the_optimum_of_few_states_is_found_for_longer_games() -> None:
+    """The best arm is free in every fourth round; of the two others, one is free in every round between."""
+    arms = [Stateful(fresh, blocked, block, (1.0, 3.0)), *[Stateful(fresh, blocked, block, (0.5, 1.0))] * 2]
+    assert optimal_rewards(Problem(arms), 20, [20]).cumulative.tolist() == [5 * 1.0 + 15 * 0.5]
+
+
+def test_an_optimum_that_is_too_dear_tells_its_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oracle, "MAX_SITUATIONS", 100)
+    with pytest.raises(
+        ValueError, match=r"^horizon must be at most 4 for the optimum of 3 such arms, .* 243 situations after 5"
+    ):
+        optimal_rewards(NO_TABLES["rests"], 1_000)
+
+
+def ar_init(p: Any, key: int) -> float:
+    return 0.0
+
+
+def test_the_optimum_of_random_arms_is_refused() -> None:
+    arms = [Stateful(ar_init, satiated, satiate, (0.9, 0.3))]
+    with pytest.raises(ValueError, match="problem must have arms that do not move at random"):
+        optimal_rewards(Problem(arms), 3)

@@ -16,12 +16,14 @@ from rotting.policies.uniform import Uniform
 from rotting.problems import Problem, Visiting
 from rotting.problems.mean_table import Means
 from rotting.simulation.engines.extensions import Extensions
-from rotting.simulation.engines.game import Board, count, mean_now, memory_of_run, new_board
+from rotting.simulation.engines.game import Board, count, mean_now, memory_of_run, new_board, start_arms
 from rotting.simulation.plan import Simulation
 
 
-def _begin(m: Means, pulls: Ints, horizon: int) -> Board:
-    return new_board(m, pulls, (), memory_of_run(m, pulls.size, horizon))
+def _begin(m: Means, pulls: Ints, horizon: int, run: int) -> Board:
+    board = new_board(m, pulls, (), memory_of_run(m, pulls.size, horizon))
+    start_arms(m, board, run)
+    return board
 
 
 def _mean(m: Means, b: Board, i: int, t: int) -> float:
@@ -74,22 +76,30 @@ class Environment(gymnasium.Env[Any, Any]):
         self.horizon = problem.resolve_horizon(horizon)
         self.action_space = gymnasium.spaces.Discrete(problem.n_arms)
         self.observation_space = gymnasium.spaces.Discrete(1)
-        self._seed = nonnegative_int("seed", seed)
-        simulation = Simulation(Uniform(), problem, self.horizon)
-        simulation.checkpoints = np.arange(1, self.horizon + 1)  # as an argument, each of them would be checked
-        (game,), self.reference = simulation.games()
-        self._means, self._optimal, self._extensions = game.setting.means, game.setting.optimum, game.setting.extensions
+        self._plan(nonnegative_int("seed", seed))
         self._run = -1  # none has begun
         self._round = self.horizon
+
+    def _plan(self, seed: int) -> None:
+        self._seed = seed
+        simulation = Simulation(Uniform(), self.problem, self.horizon, seed=seed)
+        simulation.checkpoints = np.arange(1, self.horizon + 1)  # as an argument, each of them would be checked
+        (game,), self.reference = simulation.games()
+        self._setting = game.setting
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None) -> tuple[int, dict[str, Any]]:
         """Begin a run: the next one, run 0 of another seed, or the one in `options["run"]`."""
         super().reset(seed=seed)
         if seed is not None:
-            self._seed, self._run = nonnegative_int("seed", seed), -1
+            self._run = -1
+            if nonnegative_int("seed", seed) != self._seed:
+                self._plan(nonnegative_int("seed", seed))
         self._run = run_number("run", (options or {}).get("run", self._run + 1))
         self._key = derive_key(self._seed, "noise")
-        self._board = _functions(self._extensions)["begin"](self._means, np.zeros(self.problem.n_arms, np.int64), self.horizon)
+        setting, pulls = self._setting, np.zeros(self.problem.n_arms, np.int64)
+        draws = setting.draws
+        self._optimal = setting.optimum if draws is None else draws.tables(self._run, 1)[1][0]
+        self._board = _functions(setting.extensions)["begin"](setting.means, pulls, self.horizon, self._run)
         self._round, self._collected = 0, (0.0, 0.0)
         return 0, {"round": 0, "run": self._run, "regret": 0.0}
 
@@ -99,8 +109,8 @@ class Environment(gymnasium.Env[Any, Any]):
         if t > self.horizon:
             raise InvalidValueError("step", "come after a reset and before the end", t, got=f"round {t}")
         self._round = t
-        m, b, noise = self._means, self._board, self.problem.noise
-        functions = _functions(self._extensions)
+        m, b, noise = self._setting.means, self._board, self.problem.noise
+        functions = _functions(self._setting.extensions)
         mean = float(functions["mean"](m, b, arm, t))
         clock = t - 1 if m.on_rounds[arm] else int(b.pulls[arm])
         reward = float(noise.draw(mean, noise.scale, self._key, self._run, arm, clock))

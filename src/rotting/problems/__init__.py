@@ -19,6 +19,7 @@ from rotting.problems.families import DirichletDecay, FallingGaussianProcess, Pr
 from rotting.problems.oracle import optimal_rewards
 from rotting.problems.presets import list_problems, make, stationary, ten_arms, two_arms
 from rotting.problems.problem import Problem, Rotting
+from rotting.problems.stateful import Stateful
 
 __all__ = [
     "Abrupt",
@@ -46,6 +47,7 @@ __all__ = [
     "Rested",
     "Restless",
     "Rotting",
+    "Stateful",
     "Sum",
     "Table",
     "UniformDelay",

@@ -9,8 +9,9 @@
   over n_1 + ... + n_K = T of the sum of the arms' first n_i means; exact while T is not too large. Falling arms are together
   like one arm, which takes the largest of their means in order, and so are rising ones, of which the best is pulled.
 - Means that follow both clocks: dynamic programming over the pull counts while there are few of them.
-- Arms that come, leave or recover, and means by a function: the greedy oracle, played by `rotting.simulation.engines.greedy`;
-  `greedy_reference` returns whether it is optimal.
+- Arms that come, leave, recover or have a memory, and means by a function: the greedy oracle, played by
+  `rotting.simulation.engines.greedy`; `greedy_reference` returns whether it is optimal. The optimum of a tiny game is the best
+  of all sequences of pulls.
 
 If the exact optimum is too expensive to compute, the greedy oracle is used instead, and the label of the reference says so.
 """
@@ -24,8 +25,10 @@ import numpy as np
 
 from rotting.common.arrays import Floats, Ints
 from rotting.errors import InvalidValueError
-from rotting.problems.mean_table import SUM, Means, column_of, mean_at, mean_bounds, pulls_of, rounds_of, row_of, seek
+from rotting.problems.arms import Arm, Recovering
+from rotting.problems.mean_table import SUM, Means, column_of, lookup, mean_at, mean_bounds, pulls_of, rounds_of, row_of, seek
 from rotting.problems.problem import Problem
+from rotting.problems.stateful import Stateful
 
 OPTIMAL = "optimal"
 GREEDY = "greedy"
@@ -36,8 +39,10 @@ GREEDY_TWO_CLOCKS = "greedy (not optimal: the problem rots with its pulls and wi
 GREEDY_FORMULA = "greedy (means by a function: whether it is optimal is not known)"
 GREEDY_VISITS = "greedy (not optimal: arms come or leave that rot with their pulls)"
 GREEDY_RECOVERING = "greedy (not optimal: some arms recover)"
+GREEDY_STATEFUL = "greedy (some arms have a memory: whether it is optimal is not known)"
 
 MAX_SHARES = 2_000_000_000  # of divisions * T^2, which takes a second or two
+MAX_SITUATIONS = 200_000  # into which sequences of pulls can lead; a round of so many takes some seconds
 MAX_STATES = 50_000_000  # of (T + 1)^(1 + arms that follow their pulls), which takes less than a second
 
 
@@ -119,6 +124,10 @@ def optimal_rewards(problem: Problem, horizon: int | None = None, checkpoints: S
 
     Each entry is the optimum for that horizon. If arms rise, there may be no policy that attains all entries.
 
+    Arms that come, leave, recover or have a memory, and means by a function, have no formula for the optimum. It is the best of
+    all sequences of pulls, for which time and memory grow like K^T, or more slowly where sequences lead to the same states: a
+    problem that is too large is refused. So are arms that move at random, whose optimum differs between runs.
+
     Args:
         problem: the problem.
         horizon: T; by default that of the problem.
@@ -142,6 +151,8 @@ def optimal_rewards(problem: Problem, horizon: int | None = None, checkpoints: S
     """
     rounds = problem.resolve_horizon(horizon)
     marks = _checked_checkpoints(checkpoints, rounds)
+    if not problem.is_plain:
+        return Reference(_by_brute_force(problem, rounds)[marks - 1], OPTIMAL)
     m = problem.means(rounds)
     by_pulls, others = _split_arms(m)
     if not by_pulls:
@@ -190,6 +201,8 @@ def greedy_reference(problem: Problem, horizon: int) -> str:
     """
     if problem.formula is not None:
         return GREEDY_FORMULA
+    if problem.kernels:
+        return GREEDY_STATEFUL
     if problem.recovers().any():
         return GREEDY_RECOVERING
     table = problem.tables(horizon)
@@ -378,6 +391,57 @@ def _by_dynamic_programming(m: Means, by_pulls: Sequence[int], others: Sequence[
         value = after
         optimum[t - 1] = value.max()
     return np.asarray(optimum + centre * np.arange(1, horizon + 1))
+
+
+def _by_brute_force(problem: Problem, horizon: int) -> Floats:
+    """Return the largest reward of any sequence of h pulls, for every h.
+
+    Sequences after which all arms have had the same pulls, rests and states go on alike, so that only the best is kept.
+    """
+    if any(kernel.draws for kernel in problem.kernels):
+        rule = "have arms that do not move at random, since every run has its own optimum"
+        raise InvalidValueError("problem", rule, problem, hint="; reference='greedy' can be computed")
+    table, arms = problem.tables(horizon), problem.bare_arms
+    first, last = (each.tolist() for each in problem.presence_rounds())
+    optimum = np.empty(horizon)
+    # Of each arm: its pulls, the round after the last one, and the state in that round.
+    begin = tuple((0, 1, arm.first_state() if isinstance(arm, Stateful) else None) for arm in arms)
+    best = {begin: 0.0}
+    for t in range(1, horizon + 1):
+        after: dict[tuple[Any, ...], float] = {}
+        for situation, reward in best.items():
+            now = tuple(_at_round(arm, each, t) for arm, each in zip(arms, situation, strict=True))
+            for i, (arm, (n, since, state)) in enumerate(zip(arms, now, strict=True)):
+                if not first[i] <= t <= last[i]:
+                    continue
+                if isinstance(arm, Stateful):
+                    present = arm.state_at(state, since, t, n)
+                    mean = float(arm.mean(arm.params, present, t, n))
+                    moved = (n + 1, t + 1, arm.next_state(present, t, n, 1))
+                else:
+                    recovers = isinstance(arm, Recovering)
+                    ticks = t + 1 - since if recovers and n > 0 else n
+                    mean = lookup(table, i, t, ticks) if problem.formula is None else float(problem.formula(i, t, n))
+                    moved = (n + 1, t + 1 if recovers else 1, None)
+                found = (*now[:i], moved, *now[i + 1 :])
+                after[found] = max(after.get(found, -math.inf), reward + mean)
+        if len(after) > MAX_SITUATIONS:
+            rule = (
+                f"be at most {t - 1} for the optimum of {problem.n_arms} such arms, of which every sequence of pulls is tried"
+            )
+            price = f": {len(after):,} situations after {t} rounds; reference='greedy' can be computed"
+            raise InvalidValueError("horizon", rule, horizon, hint=price)
+        best = after
+        optimum[t - 1] = max(best.values())
+    return optimum
+
+
+def _at_round(arm: Arm, situation: tuple[int, int, Any], t: int) -> tuple[int, int, Any]:
+    """Return an arm's situation, with the state of round t if its steps are made one by one."""
+    n, since, state = situation
+    if not isinstance(arm, Stateful) or arm.rest is not None:
+        return situation
+    return n, t, arm.state_at(state, since, t, n)
 
 
 def _play_greedily(m: Means, horizon: int) -> tuple[Floats, Ints]:

@@ -1,5 +1,6 @@
 """A problem: arms, the noise of their rewards, and how long the game lasts."""
 
+import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from rotting.problems.decays import decays_of
 from rotting.problems.delays import Delay
 from rotting.problems.mean_table import Means, Rise, arm_of, first_rise, join, lookup, mean_bounds
 from rotting.problems.noise import Gaussian, Noise, Noiseless, check_kernel
+from rotting.problems.stateful import ArmKernel, Stateful
 
 STANDARD_NOISE = Gaussian(1.0)
 _DRAWN_ROUNDS = 200  # drawn at most, and the length of the picture of a problem without a horizon
@@ -58,7 +60,7 @@ class Problem:
     """A bandit problem, as a value: immutable, comparable, printable.
 
     Args:
-        arms: one `Rested`, `Restless`, `Sum`, `Product`, `General`, `Recovering` or `Visiting` per arm.
+        arms: one `Rested`, `Restless`, `Sum`, `Product`, `General`, `Recovering`, `Stateful` or `Visiting` per arm.
         noise: the distribution of the rewards around their means.
         horizon: the default length of a game; if None, the length of the shortest table, if there is one.
         name: the problem's name in results.
@@ -202,15 +204,28 @@ class Problem:
 
     @property
     def kind(self) -> str:
-        """The clocks that matter: "stationary" (none), "rested" (pulls), "restless" (rounds), "both", or "recovering"."""
+        """The clocks that matter: "stationary" (none), "rested" (pulls), "restless" (rounds) or "both".
+
+        If some arms recover or have a memory, "recovering" or "stateful".
+        """
         clocks = frozenset[str]().union(*(arm.clocks for arm in self.arms))
-        return "recovering" if "rests" in clocks else _KINDS[clocks]
+        return "stateful" if "memory" in clocks else "recovering" if "rests" in clocks else _KINDS[clocks]
 
     @property
     def formula(self) -> Callable[[int, int, int], float] | None:
         """The function that gives the means, if no table does."""
         first = self.arms[0]
         return first.mu if isinstance(first, Formula) else None
+
+    @property
+    def bare_arms(self) -> tuple[Arm, ...]:
+        """The arms themselves, also of those that come and leave."""
+        return tuple(arm.arm if isinstance(arm, Visiting) else arm for arm in self.arms)
+
+    @property
+    def kernels(self) -> tuple[ArmKernel, ...]:
+        """The functions of the arms with a memory, each once, in the order of the arms."""
+        return tuple(dict.fromkeys(arm.kernel for arm in self.bare_arms if isinstance(arm, Stateful)))
 
     @property
     def has_dynamic_arms(self) -> bool:
@@ -220,7 +235,7 @@ class Problem:
     @property
     def is_plain(self) -> bool:
         """Whether all arms are always present, with a table of means over rounds and pulls."""
-        return self.formula is None and not self.has_dynamic_arms
+        return self.formula is None and not self.has_dynamic_arms and not self.kernels
 
     def presence_rounds(self) -> tuple[Ints, Ints]:
         """Return the first and the last round in which each arm is present.
@@ -241,8 +256,7 @@ class Problem:
             >>> Problem([Rested(0.5), Recovering(0.8)]).recovers()
             array([0, 1])
         """
-        inner = [arm.arm if isinstance(arm, Visiting) else arm for arm in self.arms]
-        return np.array([int(isinstance(each, Recovering)) for each in inner])
+        return np.array([int(isinstance(arm, Recovering)) for arm in self.bare_arms])
 
     def resolve_horizon(self, horizon: int | None = None) -> int:
         """Return `horizon` after a check; by default that of the problem.
@@ -270,7 +284,8 @@ class Problem:
             ([0.5, 0.2, 0.4], [0, 2, 0])
         """
         if not self.is_plain:
-            what = "means by a function" if self.formula is not None else "arms that come, leave or recover"
+            what = "arms with a memory" if self.kernels else "arms that come, leave or recover"
+            what = what if self.formula is None else "means by a function"
             raise InvalidValueError("means", "be a table over rounds and pulls", self, got=f"a problem with {what}")
         return self.tables(horizon)
 
@@ -310,6 +325,8 @@ class Problem:
             return float(self.formula(i, t, n))
         if "rests" in self.arms[i].clocks:
             raise InvalidValueError("i", "be an arm whose mean follows rounds and pulls", i, hint=", which recovers")
+        if "memory" in self.arms[i].clocks:
+            raise InvalidValueError("i", "be an arm whose mean follows rounds and pulls", i, hint=", which has a memory")
         for horizon, table in list(self._tables.items()):
             if t <= horizon:
                 return lookup(table, i, t, n)
@@ -336,7 +353,7 @@ class Problem:
         """
         if self.noise != Noiseless():
             return self.noise.support
-        if self.formula is not None:
+        if self.formula is not None or self.kernels:
             return -math.inf, math.inf
         table = self.tables(horizon)
         ends = [mean_bounds(table, i, horizon) for i in range(self.n_arms)]
@@ -357,8 +374,15 @@ class Problem:
             "arms": [repr(arm) for arm in self.arms],
             "noise": self.noise.to_json(),
             **({} if self.delay is None else {"delay": self.delay.to_json()}),
-            **({} if self.formula is None else {CODE_DIGEST: digest(plain_function("mu(i, t, n)", self.formula))}),
+            **({CODE_DIGEST: self._code_digest()} if self.formula is not None or self.kernels else {}),
         }
+
+    def _code_digest(self) -> str:
+        """Return a digest of the functions that give the means."""
+        if self.formula is not None:
+            return digest(plain_function("mu(i, t, n)", self.formula))
+        functions = [each for kernel in self.kernels for each in kernel[:4] if each is not None]
+        return hashlib.sha256("".join(map(digest, functions)).encode()).hexdigest()[:16]
 
     def __repr__(self) -> str:
         arms = [repr(arm) for arm in self.arms]
@@ -455,12 +479,18 @@ def means_picture(problem: Problem) -> str:
         >>> "arm 1" in means_picture(Problem.rested([0.5, 0.4]))
         True
     """
-    horizon = problem.horizon or _DRAWN_ROUNDS
+    horizon = drawn_rounds(problem)
     rounds = np.unique(np.linspace(1, horizon, min(horizon, _DRAWN_ROUNDS)).round().astype(np.int64))
     curves = tuple(
         Curve(f"arm {i}", rounds, means_if_always_pulled(problem, i, rounds)) for i in range(min(problem.n_arms, MAX_CURVES))
     )
     return drawing(Panel("", "round t", "mean", curves))
+
+
+def drawn_rounds(problem: Problem) -> int:
+    """Return how many rounds of a problem are drawn: the first ones of arms with a memory, which are stepped one by one."""
+    horizon = problem.horizon or _DRAWN_ROUNDS
+    return min(horizon, _DRAWN_ROUNDS) if problem.kernels else horizon
 
 
 def means_caption(problem: Problem) -> str:
@@ -472,7 +502,8 @@ def means_caption(problem: Problem) -> str:
     """
     first = f"the first {MAX_CURVES} arms" if problem.n_arms > MAX_CURVES else "each arm"
     rests = ", or in its first one alone if it recovers" if problem.recovers().any() else ""
-    return f"the mean of {first}, if pulled in every round{rests}"
+    until = f" of the first {drawn_rounds(problem)}" if problem.kernels else ""
+    return f"the mean of {first}, if pulled in every round{until}{rests}"
 
 
 def means_if_always_pulled(problem: Problem, i: int, rounds: Ints) -> Floats:
@@ -485,4 +516,16 @@ def means_if_always_pulled(problem: Problem, i: int, rounds: Ints) -> Floats:
     # The table of all arms is cached, but only a problem with a horizon is known to have one.
     table, arm = (problem.arm_table(i, int(rounds[-1])), 0) if problem.horizon is None else (problem.tables(), i)
     first, last = (int(each[i]) for each in problem.presence_rounds())
+    bare = problem.bare_arms[i]
+    if isinstance(bare, Stateful):
+        return _means_of_memory(bare, rounds, first, last)
     return np.array([lookup(table, arm, t, t - first) if first <= t <= last else math.nan for t in rounds.tolist()])
+
+
+def _means_of_memory(arm: Stateful, rounds: Ints, first: int, last: int) -> Floats:
+    """Return the mean of an arm with a memory in each round if it is pulled from round `first` to round `last`."""
+    found, state, n = {}, arm.state_at(arm.first_state(), 1, first, 0), 0
+    for t in range(first, min(last, int(rounds[-1])) + 1):
+        found[t] = float(arm.mean(arm.params, state, t, n))
+        state, n = arm.next_state(state, t, n, 1), n + 1
+    return np.array([found.get(t, math.nan) for t in rounds.tolist()])

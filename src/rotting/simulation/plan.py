@@ -13,11 +13,10 @@ from rotting.policies.kernels.random_numbers import derive_key
 from rotting.policies.parts.plain import Player, as_policy, is_plain
 from rotting.policy import Policy, check_policies, horizon_error, how_to_accept, range_error
 from rotting.problems import Problem, ProblemFamily
-from rotting.problems.families import family_key
 from rotting.problems.noise import Noiseless
 from rotting.problems.oracle import greedy_reference, optimal_rewards
 from rotting.simulation.engines.extensions import Extensions, check_size, extend_means
-from rotting.simulation.engines.greedy import FamilyDraws, play_greedily
+from rotting.simulation.engines.greedy import FamilyDraws, OptimumDraws, play_greedily
 from rotting.simulation.engines.task import Game, Setting
 from rotting.simulation.engines.tiers import CompileMode
 from rotting.simulation.references import ChosenReference, check_reference, reference_policies
@@ -130,10 +129,9 @@ class Simulation:
         self.family = problem if isinstance(problem, ProblemFamily) else None
         if isinstance(problem, ProblemFamily):
             problem = problem.problem(0, self.seed)
-            if not problem.is_plain or problem.delay is not None:
-                raise InvalidValueError(
-                    "a family", "draw problems of arms that are always present, with tables of means and no delay", problem
-                )
+            if problem.formula is not None or problem.has_dynamic_arms or problem.delay is not None:
+                rule = "draw problems of arms that are always present, with tables of means or a memory, and no delay"
+                raise InvalidValueError("a family", rule, problem)
         if not isinstance(problem, Problem):
             raise InvalidTypeError("problem", "be a Problem such as Problem.rested(means)", problem, got=type(problem).__name__)
         self.problem, self.horizon = problem, problem.resolve_horizon(horizon)
@@ -193,7 +191,7 @@ class Simulation:
 
     @property
     def _extensions(self) -> Extensions:
-        return Extensions(self.problem.formula, self.problem.has_dynamic_arms, self.problem.delay)
+        return Extensions.of(self.problem)
 
     def games(self, compile: CompileMode = "auto", place: int = 0) -> tuple[list[Game], str]:
         """Return one game for each policy, and what regret is measured against.
@@ -205,9 +203,8 @@ class Simulation:
         problem, extensions = self.problem, self._extensions
         table = problem.tables(self.horizon)
         means: Means | ExtendedMeans = table
-        if extensions.dynamic_arms or extensions.delay is not None:
-            key = derive_key(self.seed, "delay")
-            means = extend_means(table, problem.presence_rounds(), problem.recovers(), problem.delay, key)
+        if extensions:
+            means = extend_means(table, problem, extensions.kernels, self.seed)
         reference = None if self.family is None else self.family.reference
         if reference is None and problem.is_plain:
             optimum, reference = optimal_rewards(problem, self.horizon, self.checkpoints)
@@ -215,9 +212,12 @@ class Simulation:
             optimum = play_greedily(means, problem.n_arms, self.checkpoints, extensions.on_means, compile=compile)[0]
             reference = reference or greedy_reference(problem, self.horizon)
         keys = derive_key(self.seed, "noise"), derive_key(self.seed, "policy")
-        draws = None
+        draws: OptimumDraws | None = None
+        shared = means, extensions, self.checkpoints, compile
         if self.family is not None:
-            draws = FamilyDraws(self.family, problem, family_key(self.seed), self.checkpoints, reference, compile)
+            draws = FamilyDraws(*shared, family=self.family, first=problem, seed=self.seed, reference=reference)
+        elif extensions.draws:
+            draws = OptimumDraws(*shared)
         setting = Setting(
             problem.noise,
             means,

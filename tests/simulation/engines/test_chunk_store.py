@@ -357,7 +357,7 @@ def test_what_is_no_chunk_is_redone(tmp_path: Path, what: str) -> None:
 
 def test_a_right_digest_alone_is_what_makes_a_chunk(tmp_path: Path) -> None:
     """The other side of the test above: its files are refused for what is in them."""
-    body = saved(np.savez, regret=REGRET, pulls=PULLS, seconds=0.5, machine="A", played=1.5)
+    body = saved(np.savez, regret=REGRET, pulls=PULLS, seconds=0.5, problems=np.empty(0, np.int64), machine="A", played=1.5)
     write_atomically(tmp_path / "ab" / "abc.chunk", signed(body))
     assert ChunkStore(tmp_path).read("abc") is not None
 

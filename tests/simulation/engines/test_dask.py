@@ -89,7 +89,7 @@ def test_games_that_are_more_than_a_table_are_those_of_threads(client: Any, game
 def test_a_function_that_draws_problems_is_not_sent_to_a_cluster(client: Any) -> None:
     family = ProblemFamily(lambda rng: two_arms(L=rng.uniform(0.1, 1.0), horizon=60))
     with pytest.raises(
-        InvalidValueError, match="problem must be a family of the library where games are kept or sent to a clu"
+        InvalidValueError, match="problem must be a family of the library, or of a class with is_value = True, wh"
     ):
         simulate(POLICIES, family, engine=client, runs=20)
 

@@ -377,7 +377,7 @@ def unknown(i: int, t: int, n: int) -> float:
         ),
         (
             lambda: rotting.simulate(rotting.UCB1(), ProblemFamily(lambda _: RECOVERING), runs=2),
-            "a family must draw problems of arms that are always present, with tables of means and no delay, got Problem",
+            "a family must draw problems of arms that are always present, with tables of means or a memory, and no delay",
         ),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 import rotting
 from rotting.problems import Abrupt, DirichletDecay, Problem, ProblemFamily, RandomBreakpoints, ReflectedWalk, Rested, Sum
-from rotting.problems.families import TableFamily, family_key
+from rotting.problems.families import TableFamily
 from rotting.problems.noise import Gaussian, Noiseless
 from rotting.problems.oracle import optimal_rewards
 from rotting.simulation.engines.greedy import FamilyDraws
@@ -99,7 +99,7 @@ def test_draws_can_be_sent_elsewhere() -> None:
     there = pickle.loads(pickle.dumps(here))
     assert there.digest == here.digest != draws(FAMILIES[0], seed=5).digest
     assert there.tables(3, 2)[1].tobytes() == here.tables(3, 2)[1].tobytes()
-    assert there.key == family_key(4)
+    assert there.seed == 4
 
 
 def of_run(*problems: Problem) -> ProblemFamily:
@@ -141,13 +141,6 @@ def test_the_reference_of_a_run_is_that_of_the_whole_game_whatever_the_checkpoin
         result = rotting.simulate(rotting.UCB1(), of_run(BOTH, BOTH), runs=2, checkpoints=checkpoints)
         assert result.reference.startswith("greedy (not optimal")
     assert rotting.simulate(rotting.UCB1(), of_run(BOTH, BOTH), horizon=2, runs=2).reference == "optimal"
-
-
-def test_what_a_function_draws_is_not_kept(tmp_path: Path) -> None:
-    with pytest.raises(
-        ValueError, match="problem must be a family of the library where games are kept or sent to a cluster, got ProblemFamily"
-    ):
-        rotting.simulate(rotting.UCB1(), of_run(PLAIN, PLAIN), runs=2, keep=tmp_path)
 
 
 def test_rewards_of_unknown_range_are_refused() -> None:

@@ -40,8 +40,8 @@ NO_TABLES = [
 @pytest.mark.parametrize("problem", NO_TABLES, ids=repr)
 def test_on_problems_that_are_no_table_it_collects_what_the_policy_does(problem: Problem) -> None:
     marks = np.array([1, 12, 40])
-    means = extend_means(problem.tables(), problem.presence_rounds(), problem.recovers(), None, 0)
-    extensions = Extensions(problem.formula, problem.has_dynamic_arms)
+    extensions = Extensions.of(problem)
+    means = extend_means(problem.tables(), problem, extensions.kernels, seed=0)
     (found,) = play_greedily(means, problem.n_arms, marks, extensions.on_means)
     game = rotting.play(rotting.GreedyOracle(), problem)
     np.testing.assert_allclose(found, np.cumsum(game.mean)[marks - 1], rtol=1e-12)

@@ -11,12 +11,10 @@ import pytest
 from rotting.common.progress import Progress
 from rotting.policy import Policy
 from rotting.problems import RandomBreakpoints, two_arms
-from rotting.problems.oracle import OPTIMAL
 from rotting.registry import make
 from rotting.simulation.engines import threads
 from rotting.simulation.engines.extensions import Extensions
 from rotting.simulation.engines.game import CANCEL
-from rotting.simulation.engines.greedy import FamilyDraws
 from rotting.simulation.engines.task import Chunk, Game, Setting, Task, cut
 from rotting.simulation.engines.threads import Threads
 from rotting.simulation.plan import Simulation
@@ -98,7 +96,7 @@ def test_a_setting_is_known_by_its_values() -> None:
         "noise": two_arms(L=1.0, horizon=HORIZON, sigma=2.0).noise,
         "record": ("arms",),
         "extensions": Extensions(dynamic_arms=True),
-        "draws": FamilyDraws(FAMILY, FAMILY.problem(0), 1, fields["checkpoints"], OPTIMAL),
+        "draws": Simulation(POLICIES[0], FAMILY).games()[0][0].setting.draws,
     }
     assert changes.keys() == fields.keys()
     digests = [Setting(**(fields | {name: value})).digest for name, value in changes.items()]

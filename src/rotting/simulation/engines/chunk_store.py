@@ -113,12 +113,12 @@ class ChunkStore:
                 fields = RoundRecord._fields
                 record = RoundRecord._make(file[name] for name in fields) if fields[0] in file else ()
                 origin = Origin(file["machine"].item(), file["played"].item())
-                chunk = Chunk(file["regret"], file["pulls"], file["seconds"].item(), record, origin)
+                chunk = Chunk(file["regret"], file["pulls"], file["seconds"].item(), record, origin, file["problems"])
         except Exception:  # noqa: BLE001 - NumPy may raise anything at a file that is not a chunk
             return None
-        kinds: list[object] = [(each.dtype, each.ndim) for each in (chunk.regret, chunk.pulls)]
+        kinds: list[object] = [(each.dtype, each.ndim) for each in (chunk.regret, chunk.pulls, chunk.problems)]
         kinds += [type(each) for each in (chunk.seconds, *chunk.origin)]
-        return chunk if kinds == [(np.float64, 2), (np.int64, 2), float, str, float] else None
+        return chunk if kinds == [(np.float64, 2), (np.int64, 2), (np.int64, 1), float, str, float] else None
 
     def write(self, key: str, chunk: Chunk) -> None:
         """Write a chunk under that name; warn about the first one that cannot be written."""
@@ -126,7 +126,13 @@ class ChunkStore:
         body = io.BytesIO()
         record = chunk.record._asdict() if isinstance(chunk.record, RoundRecord) else {}
         np.savez(
-            body, regret=chunk.regret, pulls=chunk.pulls, seconds=np.float64(chunk.seconds), **chunk.origin._asdict(), **record
+            body,
+            regret=chunk.regret,
+            pulls=chunk.pulls,
+            seconds=np.float64(chunk.seconds),
+            problems=chunk.problems,
+            **chunk.origin._asdict(),
+            **record,
         )
         try:
             write_atomically(self._path(key), hashlib.sha256(body.getvalue()).digest() + body.getvalue())
@@ -139,5 +145,7 @@ def _fits(chunk: Chunk, task: Task) -> bool:
     runs = len(chunk.regret)
     if runs == 0:
         return False
-    arrays, expected = ([each.regret, each.pulls, *each.record] for each in (chunk, replace(task, runs=runs).blank()))
-    return [(each.shape, each.dtype) for each in arrays] == [(each.shape, each.dtype) for each in expected]
+    blank = replace(task, runs=runs).blank()
+    arrays, expected = ([each.regret, each.pulls, *each.record] for each in (chunk, blank))
+    same = [(each.shape, each.dtype) for each in arrays] == [(each.shape, each.dtype) for each in expected]
+    return same and np.array_equal(chunk.problems, blank.problems)

@@ -15,11 +15,20 @@ import numpy as np
 from rotting.common.arrays import AnyArray, Floats, Ints
 from rotting.common.progress import Progress
 from rotting.errors import EngineError
+from rotting.policies.kernels.binding import bind
 from rotting.policies.kernels.policy_functions import flatten, new_state, unflatten
 from rotting.policy import small_capacity
-from rotting.problems.mean_table import Means
-from rotting.simulation.engines.cuda_device import ELSEWHERE, Boards, CudaKernel, Device, link_thread, runs_axis
-from rotting.simulation.engines.game import new_board
+from rotting.simulation.engines.cuda_device import (
+    ELSEWHERE,
+    Boards,
+    CudaKernel,
+    Device,
+    link_thread,
+    optimum_in_regret,
+    optimum_of_thread,
+    runs_axis,
+)
+from rotting.simulation.engines.game import new_board, new_states
 from rotting.simulation.engines.task import Chunk, Game, Origin, PlayedTask, Task, take
 from rotting.simulation.engines.threads import play_checked_runs
 
@@ -95,10 +104,14 @@ class _SharedByRuns:
         kernel, setting = game.policy.kernel, game.setting
         self.capacity = setting.horizon if kernel.enlarge is None else small_capacity(setting.n_arms, setting.horizon)
         self.state = new_state(game.policy, setting.n_arms, self.capacity)
-        board = new_board(Means(*setting.means), np.zeros(setting.n_arms, np.int64))
+        parts = dict(setting.extensions.on_means)
+        make_states = {new_states: parts.pop(new_states)} if new_states in parts else {}
+        self._parts = parts if setting.draws is None else {**parts, optimum_of_thread: optimum_in_regret}
+        means: Any = setting.means  # plain, or with the parameters of arms
+        board = bind(new_board, make_states)(means, np.zeros(setting.n_arms, np.int64))
         self.board = Boards._make(board[: len(Boards._fields)])
         stream = device.stream()
-        self.means = Means(*(device.put(each, stream) for each in setting.means))
+        self.means = type(means)._make(device.put(each, stream) for each in means)
         self.scale = device.put(scale, stream) if isinstance(scale := setting.noise.scale, np.ndarray) else scale
         lists = np.arange(setting.n_arms), setting.checkpoints, setting.optimum
         self.arms, self.checkpoints, self.optimum = (device.put(each, stream) for each in lists)
@@ -106,7 +119,7 @@ class _SharedByRuns:
         self._kernel: CudaKernel | None = None
         self.axes = [runs_axis(each) for each in flatten(self.state).values()]  # these stay when the arrays are enlarged
         self.bytes_per_run = self.bytes_with(self.state)
-        arrays = len(self.axes) + len(self.board) + 2
+        arrays = len(self.axes) + sum(each.size > 0 for each in self.board) + 2
         self._rounding = arrays * device.page_bytes
 
     @property
@@ -135,7 +148,7 @@ class _SharedByRuns:
         """Return the kernel, compiled for arguments like these."""
         if self._kernel is None:
             policy, noise = self.game.policy, self.setting.noise
-            linked = link_thread(policy, noise, self.state, self.board, self.setting.extensions.on_means)
+            linked = link_thread(policy, noise, self.state, self.board, self._parts)
             self._kernel = self._device.kernel(linked, policy, noise, arguments)
         return self._kernel
 
@@ -183,10 +196,13 @@ class _Batch:
         spread = (device.spread(each, n, axis, stream) for each, axis in zip(arrays, axes, strict=True))
         self._state: Any = unflatten(state, spread)
         self._board = Boards(*(device.spread(each, n, runs_axis(each), stream) for each in board))
-        self._on_device = (
-            device.put(self._runs, stream),
-            device.spread(np.zeros(self._shared.setting.checkpoints.size), n, 0, stream),
-        )
+        setting = self._shared.setting
+        if setting.draws is None:
+            regret = device.spread(np.zeros(setting.checkpoints.size), n, 0, stream)
+        else:  # each run has its own optimum
+            found = [setting.draws.tables(task.first_run, task.runs)[1] for task in self.tasks]
+            regret = device.put(np.concatenate(found), stream)
+        self._on_device = device.put(self._runs, stream), regret
 
     def _launch(self) -> None:
         shared, setting = self._shared, self._shared.setting

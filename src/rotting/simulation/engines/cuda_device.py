@@ -349,6 +349,7 @@ class Boards(NamedTuple):
     pull_piece: Ints
     passed: Ints
     collected: Floats
+    states: Floats
 
 
 @slot
@@ -373,6 +374,16 @@ def never_cancelled(signal: Ints, rounds: int) -> bool:
     return False
 
 
+def optimum_of_thread(optimal: Floats, regret: Floats) -> Floats:
+    """Return what the optimal policy collects in a run: the same in all runs."""
+    return optimal
+
+
+def optimum_in_regret(optimal: Floats, regret: Floats) -> Floats:
+    """Return what the optimal policy collects in this run, where `regret` holds it until a checkpoint is reached."""
+    return regret
+
+
 def play_one(
     p: Params,
     states: object,
@@ -395,8 +406,8 @@ def play_one(
         s = state_of(states, r)
         if not is_full(s):
             run = runs[r]
-            b, key = board_of(boards, r), subkey(policy_key, run)
-            play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, optimal, regret[r], last, signal)
+            b, key, best = board_of(boards, r), subkey(policy_key, run), optimum_of_thread(optimal, regret[r])
+            play(p, s, b, m, scale, noise_key, key, run, arms, checkpoints, best, regret[r], last, signal)
 
 
 def runs_axis(array: AnyArray) -> int:

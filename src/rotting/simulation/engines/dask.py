@@ -146,6 +146,7 @@ class Dask:
 
             for tasks in chain([first], waiting):
                 game, left = tasks[0].game, deque(tasks)
+                _check_identified(game)
                 while left:
                     part, room = [left.popleft()], most(game)
                     while left and sum(task.rounds for task in (*part, left[0])) <= room:
@@ -179,6 +180,14 @@ class Dask:
             if version != __version__:
                 raise EngineError(f"scheduler and workers must have rotting {__version__}, got {version} at {address}")
         return all(_GPU in resources for _, resources in found.values())
+
+
+def _check_identified(game: Game) -> None:
+    """Refuse problems that no digest decides: clients of one cluster share games of the same digest."""
+    draws = game.setting.draws
+    if draws is not None and not draws.is_identified:
+        rule = "be a family of the library, or of a class with is_value = True, where games are sent to a cluster"
+        raise InvalidValueError("problem", rule, draws, got="another one")
 
 
 def _version() -> str:

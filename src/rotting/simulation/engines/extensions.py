@@ -1,12 +1,12 @@
-"""What the simplest game does not need: delayed rewards, arms that come, leave and recover, means by a function, records.
+"""What the simplest game does not need: late rewards, arms that come, leave, recover or have a memory, functions, records.
 
 Each feature is a few functions that replace functions of `game.py`. Those of a problem read their parameters from
 `ExtendedMeans` and write to `GameMemory`; a record of every round is written into a `RoundRecord`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,12 @@ from rotting.common.arrays import Floats, Ints
 from rotting.errors import InvalidValueError
 from rotting.policies.kernels.binding import KernelFunction, plain_function, slot
 from rotting.policies.kernels.policy_functions import explain, new_state, update
-from rotting.policies.kernels.random_numbers import reward_uniform
+from rotting.policies.kernels.random_numbers import derive_key, reward_uniform
 from rotting.policy import Params, Policy
+from rotting.problems import Problem
 from rotting.problems.delays import Delay
-from rotting.problems.mean_table import Means, mean_at, seek
+from rotting.problems.mean_table import Means, join, mean_at, seek
+from rotting.problems.stateful import ArmKernel
 from rotting.simulation.engines.game import (
     Board,
     HasPropensity,
@@ -35,6 +37,7 @@ from rotting.simulation.engines.game import (
     set_propensity,
     write_propensity,
 )
+from rotting.simulation.engines.memories import memory_of_arms, memory_parts
 
 _NEVER = np.iinfo(np.int64).max
 MOST_BYTES = 1 << 33
@@ -60,6 +63,14 @@ class ExtendedMeans(NamedTuple):
     delay: Floats  # the parameters of the delay
     lost: Floats  # [1] the share of the rewards that never arrive
     delay_key: Ints  # [1]
+    arm_kinds: Ints  # [K] the number of the arm's `ArmKernel`, or that after the last one for an arm with a table
+    arm_params: Floats  # [K, columns] the parameters of arms with a memory
+    arm_states: Floats  # [K, columns] zeros: the room for their states
+    memory_key: Ints  # [1]
+
+
+OF_ARMS = ("first", "last", "recovers", "arm_kinds", "arm_params", "arm_states")
+"""The fields of `ExtendedMeans`, beside those of `Means`, that have a row for each arm."""
 
 
 class GameMemory(NamedTuple):
@@ -99,6 +110,11 @@ def mean_of_present_arm(m: Any, b: Board, i: int, t: int) -> float:
     """Return the mean of arm i at round t, or NaN if the arm is not present."""
     if t < m.first[i] or t > m.last[i]:
         return np.nan
+    return mean_of_visitor(m, b, i, t)
+
+
+def mean_of_visitor(m: Any, b: Board, i: int, t: int) -> float:
+    """Return the mean of arm i, which is present, at round t."""
     ticks = b.pulls[i]
     if m.recovers[i] != 0 and ticks > 0:
         ticks = t - b.memory.last_pull[i]
@@ -107,9 +123,14 @@ def mean_of_present_arm(m: Any, b: Board, i: int, t: int) -> float:
     return mean_at(m, i, b.round_piece[i], b.pull_piece[i])
 
 
+def count_visitor(m: ExtendedMeans, b: Board, i: int, t: int) -> None:
+    """Count a pull."""
+    b.pulls[i] += 1
+
+
 def count_and_remember(m: ExtendedMeans, b: Board, i: int, t: int) -> None:
     """Count a pull, and remember its round for an arm that recovers."""
-    b.pulls[i] += 1
+    count_visitor(m, b, i, t)
     b.memory.last_pull[i] = t
     if m.recovers[i] != 0:
         b.pull_piece[i] = m.pull_first[i]
@@ -202,20 +223,38 @@ class Extensions:
         formula: the function that gives the means, if no table does.
         dynamic_arms: whether arms come, leave or recover.
         delay: the delay of the rewards, if there is one.
+        kernels: those of the arms with a memory, each once.
     """
 
     formula: Callable[[int, int, int], float] | None = None
     dynamic_arms: bool = False
     delay: Delay | None = None
+    kernels: tuple[ArmKernel, ...] = ()
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        """Return the extensions that a problem needs."""
+        return cls(problem.formula, problem.has_dynamic_arms, problem.delay, problem.kernels)
+
+    def __bool__(self) -> bool:
+        """Return whether the means are `ExtendedMeans`."""
+        return self.dynamic_arms or self.delay is not None or bool(self.kernels)
+
+    @property
+    def draws(self) -> bool:
+        """Whether the means of a run are random, so that every run has its own optimum."""
+        return any(kernel.draws for kernel in self.kernels)
 
     @property
     def on_means(self) -> dict[KernelFunction, KernelFunction]:
         """The functions to bind so that means are those of the problem; the greedy oracle needs no others."""
         if self.formula is not None:
             return {mean_now: mean_by_formula, mean_formula: self.formula}
-        return (
-            {mean_now: mean_of_present_arm, count: count_and_remember, memory_of_run: new_memory} if self.dynamic_arms else {}
-        )
+        mean, counted = (mean_of_visitor, count_visitor) if self.dynamic_arms else (mean_now, count)
+        found = memory_parts(self.kernels, mean, counted) if self.kernels else {}
+        if self.dynamic_arms:
+            found |= {mean_now: mean_of_present_arm, count: count_and_remember, memory_of_run: new_memory}
+        return found
 
     def parts(self, policy: Policy) -> dict[KernelFunction, KernelFunction]:
         """Return the functions to bind into the game loop."""
@@ -233,10 +272,47 @@ class Extensions:
 NO_EXTENSIONS = Extensions()
 
 
-def extend_means(m: Means, presence_rounds: tuple[Ints, Ints], recovers: Ints, delay: Delay | None, key: int) -> ExtendedMeans:
-    """Return the means with the parameters of a problem's extensions."""
+def extend_means(m: Means, problem: Problem, kernels: tuple[ArmKernel, ...], seed: int) -> ExtendedMeans:
+    """Return the means with the parameters of a problem's extensions; `kernels` are those of its arms, and perhaps more."""
+    delay = problem.delay
     scale, lost = (np.empty(0), 0.0) if delay is None else (delay.scale, delay.lost)
-    return ExtendedMeans(*m, *presence_rounds, recovers, scale, np.array([lost]), np.array([key]))
+    delay_key, memory_key = (np.array([derive_key(seed, purpose)]) for purpose in ("delay", "memory"))
+    visits = (*problem.presence_rounds(), problem.recovers())
+    return ExtendedMeans(*m, *visits, scale, np.array([lost]), delay_key, *memory_of_arms(problem, kernels), memory_key)
+
+
+def join_extended(parts: Sequence[ExtendedMeans]) -> ExtendedMeans:
+    """Return the means of several runs, one after the other."""
+    table = join([Means(**{name: getattr(part, name) for name in Means._fields}) for part in parts])
+    rows = {name: np.concatenate([getattr(part, name) for part in parts]) for name in OF_ARMS}
+    return parts[0]._replace(**table._asdict(), **rows)
+
+
+def extended_by_run(m: ExtendedMeans, r: int, n_arms: int) -> ExtendedMeans:
+    """Return the means of the r-th run, where `m` holds those of several runs one after the other."""
+    a, b = r * n_arms, (r + 1) * n_arms
+    return ExtendedMeans(
+        m.kinds[a:b],
+        m.on_rounds[a:b],
+        m.round_starts,
+        m.round_values,
+        m.round_first[a : b + 1],
+        m.pull_starts,
+        m.pull_values,
+        m.pull_first[a : b + 1],
+        m.grid,
+        m.grid_first[a : b + 1],
+        m.first[a:b],
+        m.last[a:b],
+        m.recovers[a:b],
+        m.delay,
+        m.lost,
+        m.delay_key,
+        m.arm_kinds[a:b],
+        m.arm_params[a:b],
+        m.arm_states[a:b],
+        m.memory_key,
+    )
 
 
 # Records of every round.

@@ -32,8 +32,9 @@ class Board(NamedTuple):
     pulls: Ints  # [K] N_i
     round_piece: Ints  # [K] the piece of each arm's means that the last round looked up lies in
     pull_piece: Ints  # [K] the same over the arm's own pulls
-    passed: Ints  # [2] the number of rounds and of checkpoints that are done
+    passed: Ints  # [3] the number of rounds and of checkpoints that are done; the key of arms with a memory
     collected: Floats  # [2] the sum of the means of the arms pulled, as high + low
+    states: Floats  # [K, columns] the states of arms with a memory; empty if there are none
     record: Any = ()  # a `RoundRecord`, if the rounds are recorded
     memory: Any = ()  # a `GameMemory`, if the problem has extensions
 
@@ -41,7 +42,16 @@ class Board(NamedTuple):
 def new_board(m: Means, pulls: Ints, record: object = (), memory: object = ()) -> Board:
     """Return the board of a new game, which counts its pulls in `pulls`."""
     pieces = m.round_first[:-1].copy(), m.pull_first[:-1].copy()
-    return Board(pulls, pieces[0], pieces[1], np.zeros(2, np.int64), np.zeros(2), record, memory)
+    return Board(pulls, pieces[0], pieces[1], np.zeros(3, np.int64), np.zeros(2), new_states(m), record, memory)
+
+
+def new_states(m: Means) -> Floats:
+    """Return no room for states: only arms with a memory need some."""
+    return np.zeros((0, 0))
+
+
+def start_arms(m: Means, b: Board, run: int) -> None:
+    """Do nothing: only arms with a memory have a state."""
 
 
 @slot
@@ -229,6 +239,7 @@ def play(
 
     A round in which the state fills up does not count. It is played again after the state is enlarged.
     """
+    start_arms(m, b, run)
     mark, high, low = b.passed[1], b.collected[0], b.collected[1]
     for t in range(b.passed[0] + 1, last + 1):
         deliver_due_rewards(p, s, b, m, t)

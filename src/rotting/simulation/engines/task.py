@@ -20,7 +20,7 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.machine import this_machine
 from rotting.common.progress import Progress
 from rotting.common.version import __version__
-from rotting.policies.kernels.binding import digest
+from rotting.policies.kernels.binding import Bindings, digest
 from rotting.policies.kernels.readable_errors import naming_owner
 from rotting.policy import Policy
 from rotting.problems.mean_table import Means
@@ -33,7 +33,7 @@ from rotting.simulation.engines.extensions import (
     new_record,
     recording,
 )
-from rotting.simulation.engines.game import bind_game, means_by_run, means_of_run, optimum_by_run, optimum_of_run
+from rotting.simulation.engines.game import bind_game
 
 _LARGEST_TASK = 2_000_000  # the largest task, in rounds: small enough to share the work evenly among workers
 _SMALLEST_TASK = 50_000  # the smallest task after the first, in rounds: some milliseconds, long beside the cost of a task
@@ -60,22 +60,38 @@ class Chunk(NamedTuple):
     seconds: float  # the CPU time that they took
     record: RoundRecord | tuple[()] = ()  # every round, if they are recorded
     origin: Origin = Origin("", 0.0)
+    problems: Ints = np.empty(0, np.int64)  # [runs] digests of the problems, if nothing else identifies them
 
     def first(self, runs: int) -> "Chunk":
         """Return the first runs of the chunk, with their share of the time."""
         record = RoundRecord._make(array[:runs] for array in self.record) if isinstance(self.record, RoundRecord) else ()
-        return Chunk(self.regret[:runs], self.pulls[:runs], self.seconds * runs / len(self.regret), record, self.origin)
+        seconds = self.seconds * runs / len(self.regret)
+        return Chunk(self.regret[:runs], self.pulls[:runs], seconds, record, self.origin, self.problems[:runs])
 
 
 class Draws(Protocol):
-    """The problems of a family, one for each run."""
+    """Means or optima that differ between runs."""
+
+    @property
+    def is_identified(self) -> bool:
+        """Whether the digest decides the problems; if not, those of a chunk are compared with `problem_digests`."""
+        ...
 
     @property
     def digest(self) -> str:
-        """A digest of everything that decides the problems."""
+        """A digest of what decides the problems."""
         ...
 
-    def tables(self, first_run: int, runs: int) -> tuple[Means, Floats]:
+    @property
+    def parts(self) -> Bindings:
+        """The functions to bind into the game loop, so that each run reads its own part of the tables."""
+        ...
+
+    def problem_digests(self, first_run: int, runs: int) -> Ints:
+        """Return a number for the problem of each run; none if the digest decides them."""
+        ...
+
+    def tables(self, first_run: int, runs: int) -> tuple[Means | ExtendedMeans, Floats]:
         """Return the means of some runs, one after the other, and their optimal rewards `[runs, checkpoints]`."""
         ...
 
@@ -91,7 +107,7 @@ class Setting:
     checkpoints: Ints  # the last one is the horizon
     optimum: Floats  # the optimal reward up to each checkpoint
     record: tuple[str, ...] = ()  # the fields of a `RoundRecord` that are filled in
-    draws: Draws | None = None  # the problems of the runs, if every run has its own
+    draws: Draws | None = None  # the means and optima of the runs, if every run has its own
     extensions: Extensions = NO_EXTENSIONS  # of the problem, whose means are then `ExtendedMeans`
     unsupported_feature: str = ""  # the first feature of these games that some engines do not support
 
@@ -146,7 +162,7 @@ class Game:
             more = recording(self.policy, self.setting.record)
             more |= self.setting.extensions.parts(self.policy)
             if self.setting.draws is not None:
-                more |= {means_of_run: means_by_run, optimum_of_run: optimum_by_run}
+                more |= self.setting.draws.parts
             return bind_game(self.policy, self.setting.noise, checked, more)
 
     def __getstate__(self) -> dict[str, object]:
@@ -204,7 +220,8 @@ class Task:
         setting = self.game.setting
         regret = np.full((self.runs, setting.checkpoints.size), np.nan)
         record = new_record(setting.record, self.runs, setting.horizon, setting.n_arms)
-        return Chunk(regret, np.zeros((self.runs, setting.n_arms), np.int64), 0.0, record, Origin.here_and_now())
+        problems = np.empty(0, np.int64) if setting.draws is None else setting.draws.problem_digests(self.first_run, self.runs)
+        return Chunk(regret, np.zeros((self.runs, setting.n_arms), np.int64), 0.0, record, Origin.here_and_now(), problems)
 
     def split(self, runs: int) -> tuple["Task", "Task"]:
         """Return two tasks: the first runs, and the rest."""

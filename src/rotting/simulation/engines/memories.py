@@ -1,0 +1,301 @@
+"""Arms with a memory in the game loop.
+
+The state of an arm is a row of the board. A game binds the functions of its arms into those of this module, once for each
+`ArmKernel`, and links these by the number of the arm's kernel (`by_kind`).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rotting.common.arrays import Floats, Ints
+from rotting.policies.kernels.binding import KernelFunction, bind, bind_all, slot, with_names
+from rotting.policies.kernels.random_numbers import subkey
+from rotting.problems import Problem
+from rotting.problems.stateful import ArmKernel, Stateful, takes_key
+from rotting.simulation.engines.game import Board, new_states, start_arms
+
+SINCE = 0  # the column with the round of the state; the state itself follows
+
+
+@slot
+def arm_init(p: Any, key: int) -> Any:
+    """Slot: the `init` of an arm."""
+    raise NotImplementedError
+
+
+@slot
+def arm_mean(p: Any, s: Any, t: int, n: int) -> float:
+    """Slot: the `mean` of an arm."""
+    raise NotImplementedError
+
+
+@slot
+def arm_step(p: Any, s: Any, t: int, n: int, pulled: int, key: int) -> Any:
+    """Slot: the `step` of an arm."""
+    raise NotImplementedError
+
+
+@slot
+def arm_rest(p: Any, s: Any, t: int, n: int, rounds: int) -> Any:
+    """Slot: the `rest` of an arm."""
+    raise NotImplementedError
+
+
+@slot
+def read_params(rows: Floats, i: int) -> Any:
+    """Slot: returns row i in the form of the parameters."""
+    raise NotImplementedError
+
+
+@slot
+def read_state(rows: Floats, i: int) -> Any:
+    """Slot: returns row i, without its first column, in the form of the state."""
+    raise NotImplementedError
+
+
+@slot
+def write_state(rows: Floats, i: int, s: Any) -> None:
+    """Slot: writes a state into row i, behind its first column."""
+    raise NotImplementedError
+
+
+@slot
+def own_init(p: Any) -> Any:
+    """Slot: an `init` that draws nothing."""
+    raise NotImplementedError
+
+
+@slot
+def own_step(p: Any, s: Any, t: int, n: int, pulled: int) -> Any:
+    """Slot: a `step` that draws nothing."""
+    raise NotImplementedError
+
+
+def init_without_key(p: Any, key: int) -> Any:
+    """Return the first state of an arm that draws nothing."""
+    return own_init(p)
+
+
+def step_without_key(p: Any, s: Any, t: int, n: int, pulled: int, key: int) -> Any:
+    """Return the next state of an arm that draws nothing."""
+    return own_step(p, s, t, n, pulled)
+
+
+def no_key(b: Board, i: int) -> int:
+    """Return any number: the arm draws nothing."""
+    return 0
+
+
+def key_of_arm(b: Board, i: int) -> int:
+    """Return the key of an arm in the run."""
+    return subkey(b.passed[2], i)
+
+
+def start(m: Any, b: Board, i: int, t: int) -> float:
+    """Give an arm its first state."""
+    write_state(b.states, i, arm_init(read_params(m.arm_params, i), no_key(b, i)))
+    b.states[i, SINCE] = t
+    return 0.0
+
+
+def state_now(m: Any, b: Board, i: int, t: int) -> Any:
+    """Return the state of round t, after the steps of the rounds since the arm was last asked."""
+    p, n, key = read_params(m.arm_params, i), b.pulls[i], no_key(b, i)
+    for u in range(int(b.states[i, SINCE]), t):
+        write_state(b.states, i, arm_step(p, read_state(b.states, i), u, n, 0, key))
+    b.states[i, SINCE] = t
+    return read_state(b.states, i)
+
+
+def rested_state(m: Any, b: Board, i: int, t: int) -> Any:
+    """Return the state of round t, from that after the last pull, which is kept: another round may be asked for next."""
+    since, s = int(b.states[i, SINCE]), read_state(b.states, i)
+    if since < t:
+        s = arm_rest(read_params(m.arm_params, i), s, since, b.pulls[i], t - since)
+    return s
+
+
+def mean_of_memory(m: Any, b: Board, i: int, t: int) -> float:
+    """Return the mean of an arm at round t."""
+    return float(arm_mean(read_params(m.arm_params, i), state_now(m, b, i, t), t, b.pulls[i]))
+
+
+def pull(m: Any, b: Board, i: int, t: int) -> float:
+    """Move the state of an arm on that is pulled in round t."""
+    p, s = read_params(m.arm_params, i), state_now(m, b, i, t)
+    write_state(b.states, i, arm_step(p, s, t, b.pulls[i], 1, no_key(b, i)))
+    b.states[i, SINCE] = t + 1
+    return 0.0
+
+
+# Arms of several kernels, and arms with a table.
+
+
+@slot
+def this_kind(m: Any, b: Board, i: int, t: int) -> float:
+    """Slot: the function of the first kernel."""
+    raise NotImplementedError
+
+
+@slot
+def other_kinds(m: Any, b: Board, i: int, t: int, kind: int) -> float:
+    """Slot: `by_kind` of the kernels after the first, or what is done with an arm that has a table."""
+    raise NotImplementedError
+
+
+def by_kind(m: Any, b: Board, i: int, t: int, kind: int) -> float:
+    """Call the function of the arm's kernel."""
+    if kind == 0:
+        return this_kind(m, b, i, t)
+    return other_kinds(m, b, i, t, kind - 1)
+
+
+@slot
+def mean_of_table(m: Any, b: Board, i: int, t: int) -> float:
+    """Slot: returns the mean of an arm that has a table."""
+    raise NotImplementedError
+
+
+def mean_in_table(m: Any, b: Board, i: int, t: int, kind: int) -> float:
+    """Return the mean of an arm that has a table."""
+    return mean_of_table(m, b, i, t)
+
+
+def nothing(m: Any, b: Board, i: int, t: int, kind: int) -> float:
+    """Do nothing: an arm with a table has no state."""
+    return 0.0
+
+
+@slot
+def start_by_kind(m: Any, b: Board, i: int, t: int, kind: int) -> float:
+    """Slot: `by_kind` of `start`."""
+    raise NotImplementedError
+
+
+@slot
+def mean_by_kind(m: Any, b: Board, i: int, t: int, kind: int) -> float:
+    """Slot: `by_kind` of `mean_of_memory`."""
+    raise NotImplementedError
+
+
+@slot
+def pull_by_kind(m: Any, b: Board, i: int, t: int, kind: int) -> float:
+    """Slot: `by_kind` of `pull`."""
+    raise NotImplementedError
+
+
+def start_all(m: Any, b: Board, run: int) -> None:
+    """Give every arm its first state, before the first round."""
+    if b.passed[0] == 0:
+        b.passed[2] = subkey(m.memory_key[0], run)
+        for i in range(b.pulls.size):
+            start_by_kind(m, b, i, 1, m.arm_kinds[i])
+
+
+def mean_of_any(m: Any, b: Board, i: int, t: int) -> float:
+    """Return the mean of arm i at round t."""
+    return mean_by_kind(m, b, i, t, m.arm_kinds[i])
+
+
+def count_and_move(m: Any, b: Board, i: int, t: int) -> None:
+    """Count a pull, and move the arm's state on."""
+    pull_by_kind(m, b, i, t, m.arm_kinds[i])
+    b.pulls[i] += 1
+
+
+def states_of_arms(m: Any) -> Floats:
+    """Return room for the states of all arms."""
+    return np.zeros(m.arm_states.shape)
+
+
+def memory_parts(
+    kernels: Sequence[ArmKernel], mean: KernelFunction, count: KernelFunction
+) -> dict[KernelFunction, KernelFunction]:
+    """Return the functions to bind into a game whose arms have these kernels.
+
+    Args:
+        kernels: the kernels of the arms.
+        mean: the function to replace, which returns the mean of an arm that has a table.
+        count: the function to replace, which counts a pull.
+    """
+    # A copy of `mean` is not replaced by itself.
+    means = bind(mean_in_table, {mean_of_table: with_names(mean, {})})
+    starts: KernelFunction = nothing
+    pulls: KernelFunction = nothing
+    for kernel in reversed(kernels):
+        own = _bound(kernel)
+        starts, means, pulls = (
+            bind(by_kind, {this_kind: own[name], other_kinds: others})
+            for name, others in (("start", starts), ("mean", means), ("pull", pulls))
+        )
+    return {
+        new_states: states_of_arms,
+        start_arms: bind(start_all, {start_by_kind: starts}),
+        mean: bind(mean_of_any, {mean_by_kind: means}),
+        count: bind(count_and_move, {pull_by_kind: pulls}),
+    }
+
+
+def _bound(kernel: ArmKernel) -> dict[str, KernelFunction]:
+    """Return `start`, `mean_of_memory` and `pull` of a kernel."""
+    parts = {
+        arm_init: kernel.init,
+        arm_step: kernel.step,
+        arm_mean: kernel.mean,
+        read_params: _reader("read_params", *kernel.params, first=0),
+        read_state: _reader("read_state", *kernel.state, first=SINCE + 1),
+        write_state: _writer(*kernel.state),
+    }
+    if not takes_key(kernel.init, "init"):
+        parts[arm_init] = bind(init_without_key, {own_init: kernel.init})
+    if not takes_key(kernel.step, "step"):
+        parts[arm_step] = bind(step_without_key, {own_step: kernel.step})
+    if kernel.rest is not None:
+        parts |= {state_now: rested_state, arm_rest: kernel.rest}
+    if kernel.draws:
+        parts[no_key] = key_of_arm
+    return bind_all({"start": start, "mean": mean_of_memory, "pull": pull}, parts)
+
+
+# Compiled code cannot loop over the numbers of a NamedTuple, so that these functions are generated as source code.
+
+
+def _reader(name: str, form: type, size: int, first: int) -> KernelFunction:
+    """Return a function that returns the columns of a row from `first` on, in the form of parameters or of a state."""
+    columns = [f"rows[i, {first + k}]" for k in range(size)]
+    value = f"Form({', '.join(columns)})" if hasattr(form, "_fields") else f"({''.join(f'{each}, ' for each in columns)})"
+    return _generated(f"def {name}(rows, i):\n    return {columns[0] if form is float else value}\n", name, Form=form)
+
+
+def _writer(form: type, size: int) -> KernelFunction:
+    """Return a function that writes a state into a row, after the first column."""
+    lines = [f"    rows[i, {SINCE + 1 + k}] = {'s' if form is float else f's[{k}]'}\n" for k in range(size)]
+    return _generated(f"def write_state(rows, i, s):\n{''.join(lines) or '    pass'}\n", "write_state")
+
+
+def _generated(source: str, name: str, **names: object) -> KernelFunction:
+    scope: dict[str, Any] = {"__name__": __name__, **names}
+    exec(source, scope)  # noqa: S102 - made of numbers
+    function: KernelFunction = scope[name]
+    return function
+
+
+# The arms of a problem as arrays.
+
+
+def memory_of_arms(problem: Problem, kernels: Sequence[ArmKernel]) -> tuple[Ints, Floats, Floats]:
+    """Return, for each arm, the number of its kernel, its parameters, and room for its state.
+
+    An arm with a table has the number after the last one.
+    """
+    arms = [each if isinstance(each, Stateful) else None for each in problem.bare_arms]
+    kinds = np.array([len(kernels) if arm is None else kernels.index(arm.kernel) for arm in arms])
+    params = np.zeros((len(arms), max((kernel.params[1] for kernel in kernels), default=0)))
+    for row, arm in zip(params, arms, strict=True):
+        if arm is not None:
+            numbers = np.ravel(arm.params)
+            row[: numbers.size] = numbers
+    columns = SINCE + 1 + max((kernel.state[1] for kernel in kernels), default=-1)
+    return kinds, params, np.zeros((len(arms), columns))
