@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rotting import cli
+from rotting import cli, problems
 from rotting.cli import command_line
 from rotting.live.bandit import Bandit
-from rotting.problems import list_problems, two_arms
+from rotting.problems import two_arms
 from rotting.registry import list_policies, make
 from rotting.simulation.engines.threads import Threads
 from rotting.simulation.result import Result
@@ -33,7 +33,7 @@ def test_list_names_every_policy_and_problem_with_every_parameter(capsys: pytest
         for parameter in each.parameters():
             assert parameter.rule.text in out
             assert parameter.doc.rstrip(".") in out
-    for name in list_problems():
+    for name in problems.list():
         assert name in out.splitlines()
     assert "L       = 0.3" in out
     assert "binomial/n" in out

@@ -36,6 +36,7 @@ from rotting.problems import (
     ReflectedWalk,
     Rested,
     Restless,
+    Stateful,
     Sum,
     Table,
     UniformDelay,
@@ -87,6 +88,14 @@ STANDING: st.SearchStrategy[Arm] = st.one_of(
     st.builds(Product, DECAYS, DECAYS),
     st.integers(0, 99).map(lambda salt: General(lambda t, n: scattered(salt, t, n))),
 )
+REMEMBERING: st.SearchStrategy[Arm] = st.sampled_from(
+    [
+        each
+        for name in ("rebounding", "last-switch", "blocking", "autoregressive", "markov", "many-arms")
+        for each in problems.make(name).arms[:2]
+        if isinstance(each, Stateful)
+    ]
+)
 RECOVERING: st.SearchStrategy[Arm] = st.one_of(
     st.builds(Recovering, DECAYS.filter(lambda rise: rise.limit is not None)), st.builds(Recovering, DECAYS, fresh=VALUES)
 )
@@ -127,6 +136,15 @@ PROBLEMS = {
     "visiting arms": st.builds(
         moving, st.lists(STANDING, min_size=1, max_size=1), st.lists(VISITING, min_size=1, max_size=2), NOISES, DELAYS
     ),
+    "arms with a memory": st.builds(
+        moving,
+        st.lists(STANDING, min_size=1, max_size=1),
+        st.lists(
+            st.one_of(REMEMBERING, st.builds(Visiting, REMEMBERING, first=TICKS.map(lambda t: t + 1))), min_size=1, max_size=3
+        ),
+        NOISES,
+        DELAYS,
+    ),
 }
 
 
@@ -153,6 +171,7 @@ def test_a_short_game_is_the_beginning_of_a_long_one(kind: str, data: st.DataObj
 FIXED: dict[str, Problem | ProblemFamily] = {
     "two-arms": two_arms(L=1.0, horizon=LONG),
     "ten-arms": ten_arms(horizon=LONG),
+    "many-arms": problems.many_arms(30),
     "stationary": stationary([0.5, 0.25]),
     "by a function": Problem.by_function(mu, 3),
     **{

@@ -164,7 +164,7 @@ def read_problem(text: str, horizon: str | None) -> "Problem":
     from rotting import problems
 
     name, given = _split("problem", text)
-    presets = problems.list_problems()
+    presets = problems.list()
     if name not in presets:
         raise UserError(f"problem must be one of {', '.join(presets)}, got {name!r}{suggest(name, presets)}")
     arguments = inspect.signature(presets[name]).parameters

@@ -63,7 +63,7 @@ def _policies() -> list[_Entry]:
 
 
 def _problems() -> list[_Entry]:
-    from rotting.problems import list_problems
+    from rotting import problems
     from rotting.problems.noise import Noise
 
     def rule(kind: object) -> str:
@@ -78,10 +78,12 @@ def _problems() -> list[_Entry]:
         if isinstance(default, Noise):
             kind, *numbers = default.to_json().values()
             return "/".join([kind.lower(), *map(str, numbers)])
+        if isinstance(default, tuple):
+            return "/".join(map(str, default))
         return default
 
     found = []
-    for name, function in list_problems().items():
+    for name, function in problems.list().items():
         meanings = _meanings(function)
         parameters = []
         for p in inspect.signature(function).parameters.values():

@@ -2,6 +2,20 @@
 
 from rotting.common.rules import suggest_names as _suggest_names
 from rotting.problems.arms import Arm, General, Product, Recovering, Rested, Restless, Sum, Visiting
+from rotting.problems.benchmarks import (
+    autoregressive,
+    blocking,
+    comeback,
+    concave_rising,
+    last_switch,
+    levine_not_vanishing,
+    levine_two_arms,
+    levine_vanishing,
+    many_arms,
+    markov,
+    rebounding,
+    rise_then_rot,
+)
 from rotting.problems.decays import (
     Abrupt,
     Constant,
@@ -17,7 +31,8 @@ from rotting.problems.decays import (
 from rotting.problems.delays import Delay, FixedDelay, GeometricDelay, UniformDelay
 from rotting.problems.families import DirichletDecay, FallingGaussianProcess, ProblemFamily, RandomBreakpoints, ReflectedWalk
 from rotting.problems.oracle import optimal_rewards
-from rotting.problems.presets import list_problems, make, stationary, ten_arms, two_arms
+from rotting.problems.presets import list_problems as list  # noqa: A004 - `rotting.problems.list()`
+from rotting.problems.presets import make, stationary, ten_arms, two_arms
 from rotting.problems.problem import Problem, Rotting
 from rotting.problems.stateful import Stateful
 
@@ -52,9 +67,21 @@ __all__ = [
     "Table",
     "UniformDelay",
     "Visiting",
-    "list_problems",
+    "autoregressive",
+    "blocking",
+    "comeback",
+    "concave_rising",
+    "last_switch",
+    "levine_not_vanishing",
+    "levine_two_arms",
+    "levine_vanishing",
+    "list",
     "make",
+    "many_arms",
+    "markov",
     "optimal_rewards",
+    "rebounding",
+    "rise_then_rot",
     "stationary",
     "ten_arms",
     "two_arms",

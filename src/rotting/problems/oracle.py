@@ -42,7 +42,7 @@ GREEDY_RECOVERING = "greedy (not optimal: some arms recover)"
 GREEDY_STATEFUL = "greedy (some arms have a memory: whether it is optimal is not known)"
 
 MAX_SHARES = 2_000_000_000  # of divisions * T^2, which takes a second or two
-MAX_SITUATIONS = 200_000  # into which sequences of pulls can lead; a round of so many takes some seconds
+MAX_SITUATIONS = 100_000  # into which sequences of pulls can lead; a round of so many takes about a second
 MAX_STATES = 50_000_000  # of (T + 1)^(1 + arms that follow their pulls), which takes less than a second
 
 
@@ -400,7 +400,7 @@ def _by_brute_force(problem: Problem, horizon: int) -> Floats:
     """
     if any(kernel.draws for kernel in problem.kernels):
         rule = "have arms that do not move at random, since every run has its own optimum"
-        raise InvalidValueError("problem", rule, problem, hint="; reference='greedy' can be computed")
+        raise InvalidValueError("problem", rule, problem)
     table, arms = problem.tables(horizon), problem.bare_arms
     first, last = (each.tolist() for each in problem.presence_rounds())
     optimum = np.empty(horizon)
@@ -422,14 +422,12 @@ def _by_brute_force(problem: Problem, horizon: int) -> Floats:
                     recovers = isinstance(arm, Recovering)
                     ticks = t + 1 - since if recovers and n > 0 else n
                     mean = lookup(table, i, t, ticks) if problem.formula is None else float(problem.formula(i, t, n))
-                    moved = (n + 1, t + 1 if recovers else 1, None)
+                    moved = (1, t + 1, None) if recovers else (n + 1, 1, None)
                 found = (*now[:i], moved, *now[i + 1 :])
                 after[found] = max(after.get(found, -math.inf), reward + mean)
         if len(after) > MAX_SITUATIONS:
-            rule = (
-                f"be at most {t - 1} for the optimum of {problem.n_arms} such arms, of which every sequence of pulls is tried"
-            )
-            price = f": {len(after):,} situations after {t} rounds; reference='greedy' can be computed"
+            rule = f"be at most {t - 1} for the optimum of these arms, of which every sequence of pulls is tried"
+            price = f": after {t} rounds there are {len(after):,} situations, and at most {MAX_SITUATIONS:,} are computed"
             raise InvalidValueError("horizon", rule, horizon, hint=price)
         best = after
         optimum[t - 1] = max(best.values())

@@ -75,7 +75,7 @@ class Stateful(Arm):
         >>> arms = [Stateful(fresh, mean, tire, [top]) for top in (0.9, 0.7)]
         >>> game = rotting.play(rotting.GreedyOracle(), rotting.Problem(arms, horizon=6))
         >>> game.arm.tolist(), game.mean.round(3).tolist()
-        ([0, 0, 0, 1, 0, 1], [0.9, 0.81, 0.729, 0.7, 0.702, 0.619])
+        ([0, 0, 0, 1, 0, 1], [0.9, 0.81, 0.729, 0.7, 0.68, 0.619])
     """
 
     init: Callable[..., State]

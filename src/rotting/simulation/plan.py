@@ -14,7 +14,7 @@ from rotting.policies.parts.plain import Player, as_policy, is_plain
 from rotting.policy import Policy, check_policies, horizon_error, how_to_accept, range_error
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.noise import Noiseless
-from rotting.problems.oracle import greedy_reference, optimal_rewards
+from rotting.problems.oracle import OPTIMAL, greedy_reference, optimal_rewards
 from rotting.simulation.engines.extensions import Extensions, check_size, extend_means
 from rotting.simulation.engines.greedy import FamilyDraws, OptimumDraws, play_greedily
 from rotting.simulation.engines.task import Game, Setting
@@ -206,7 +206,10 @@ class Simulation:
         if extensions:
             means = extend_means(table, problem, extensions.kernels, self.seed)
         reference = None if self.family is None else self.family.reference
-        if reference is None and problem.is_plain:
+        exact = problem.is_plain or (
+            self.reference == OPTIMAL and self.family is None and greedy_reference(problem, self.horizon) != OPTIMAL
+        )
+        if reference is None and exact:
             optimum, reference = optimal_rewards(problem, self.horizon, self.checkpoints)
         else:
             optimum = play_greedily(means, problem.n_arms, self.checkpoints, extensions.on_means, compile=compile)[0]

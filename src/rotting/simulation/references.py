@@ -70,8 +70,13 @@ def check_reference(reference: object, problem: Problem, horizon: int, family: P
         if label is None and problem.is_plain:
             label = optimal_rewards(problem, horizon, [horizon]).label
         label = label or greedy_reference(problem, horizon)
+        rule = "be 'greedy', 'best arm' or a policy for this problem"
+        if label != OPTIMAL and family is None and not problem.is_plain:
+            try:
+                label = optimal_rewards(problem, horizon, [horizon]).label
+            except InvalidValueError as error:  # it is too expensive, or differs between runs
+                raise InvalidValueError("reference", rule, reference, hint=f": {error}") from error
         if label != OPTIMAL:
-            rule = "be 'greedy', 'best arm' or a policy for this problem"
             raise InvalidValueError("reference", rule, reference, hint=f": {price_of_optimum(problem, horizon, label)}")
     return cast("ChosenReference", reference)
 

@@ -30,6 +30,8 @@ from rotting.problems import (  # noqa: E402
     Recovering,
     Rested,
     Visiting,
+    autoregressive,
+    rebounding,
     two_arms,
 )
 from rotting.registry import make  # noqa: E402
@@ -78,6 +80,7 @@ BEYOND: tuple[dict[str, Any], ...] = (
     {"problem": PROBLEM.delayed(GeometricDelay(5, lost=0.1))},
     {"problem": Problem([Recovering(Linear(0.0, slope=0.01), fresh=0.6), Visiting(Rested(0.3), first=9, last=30)], horizon=60)},
     {"problem": PROBLEM, "record": ("arms", "rewards")},
+    {"problem": Problem([*rebounding().arms[:2], autoregressive().arms[0], Rested(0.3)], horizon=60)},
 )
 
 
