@@ -49,8 +49,8 @@ print(*path.read_text().splitlines()[:4], sep="\n")
 # %%
 # What the log holds
 # ------------------
-# An arm is what can be chosen, an ad. A unit is who gets tired of it, a country. ``describe`` says what can and cannot be
-# learned from the log before anything is computed.
+# An arm is what can be chosen, an ad. A unit is who gets tired of it, a country. ``describe`` says what was read, and what is
+# odd about it.
 
 log = rotting.Log(path, arm="ad", reward="clicks", unit="country", propensity="propensity")
 print(log.describe())

@@ -1,6 +1,5 @@
 """`Log`: the decisions of the past, in their order, with what each of them paid."""
 
-import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from datetime import UTC, datetime
@@ -145,7 +144,7 @@ class Log:
         return block(repr(self), self.describe()._repr_html_())
 
     def describe(self) -> FormattedTable:
-        """Return what the log contains, and what can and cannot be learned from it."""
+        """Return what the log contains, and what is odd about it."""
         return _describe(self)
 
 
@@ -263,11 +262,11 @@ def earned_text(log: Log) -> str:
     return f"{total:{sum_format([total])}}"
 
 
-# --- What a log holds, and what can be learned from it ------------------------------------------------------------------------
+# --- What a log holds ---------------------------------------------------------------------------------------------------------
 
 
 def _describe(log: Log) -> FormattedTable:
-    """Return a table of what a log holds, with what can be learned from it below."""
+    """Return a table of what a log holds, with what is odd about it below."""
     pulls, reward = log.pulls, log.reward[log.known]
     held = [("rows", f"{len(log):,}"), ("arms", f"{len(log.arms):,}, with {_range(pulls)} pulls")]
     if log.has_units:
@@ -287,13 +286,7 @@ def _describe(log: Log) -> FormattedTable:
 
 
 def _lessons(log: Log) -> list[str]:
-    """Return sentences about what can and cannot be learned."""
-    from rotting.logs.cells import FEWEST_EVENTS, FEWEST_UNITS, entanglement, scale_of  # noqa: PLC0415 - it builds on this module
-
-    known = log.reward[log.known]
-    counted = scale_of(known).ratios
-    events = np.bincount(log.arm[log.known], (known != 0) if counted else None, len(log.arms))
-    fewest = FEWEST_EVENTS if counted else 2 * FEWEST_EVENTS
+    """Return sentences about what is odd, and what each of the columns allows."""
     found = list(log.notes)
     if log.young:
         found.append(f"Rewards to come: those of the newest {log.young:,} rows are left out, since they may still change.")
@@ -302,13 +295,6 @@ def _lessons(log: Log) -> list[str]:
             f"Order: {log.reordered:,} of {len(log):,} rows had an earlier time than a row above them, so all rows were sorted "
             "by time. If they were in the right order before, the times are wrong: correct them, or name no column of times."
         )
-    what = "rewards other than 0" if counted else "rewards"
-    found.append(f"Wear of single arms: {(events >= fewest).sum()} of {len(log.arms)} arms have at least {fewest} {what}.")
-    if len(log.units) >= FEWEST_UNITS:
-        found.append(f"Clock: {len(log.units)} units may tell pulls and time apart (entanglement {entanglement(log):.2f}).")
-    else:
-        units = "without a column of units" if len(log.units) <= 1 else f"with {len(log.units)} units"
-        found.append(f"Clock: {units}, pulls and time cannot be told apart; at least {FEWEST_UNITS} units are needed.")
     if log.missing > log.young:
         found.append(
             f"{(log.missing - log.young) / len(log):.1%} of the rewards are missing. If they are zeros that nobody reported, "
@@ -321,28 +307,8 @@ def _lessons(log: Log) -> list[str]:
                 f"Not all arms were available in {partly / len(log):.1%} of the rows, and policies choose among the others."
             )
     if log.propensity is not None:
-        found.append(_about_propensities(log))
+        found.append("Propensities tell what each arm, or a random one, pays, and are checked there (Replay.fixed_table).")
     return found
-
-
-def _about_propensities(log: Log) -> str:
-    """Return whether the propensities can be right, and what can be learned from them."""
-    from rotting.logs.replay import fixed_choices  # noqa: PLC0415 - it builds on this module
-
-    choices = fixed_choices(log)
-    wrong = [each for each in choices if math.isnan(each.value.mean)]
-    if not choices:
-        return "Propensities: too few are known to use them."
-    if wrong:
-        first = wrong[0]
-        name = "a random arm" if first.arm is None else f"arm {first.arm!r}"
-        return (
-            f"Propensities: those of {name} cannot be right, or it could not be chosen in every row: 1 / propensity averages "
-            f"{first.weight:.2g} over the rows, with 0 where the log shows another arm, instead of 1."
-        )
-    return (
-        "Propensities: they agree with the choices, so they tell what each arm, or a random one, pays (Replay.fixed_choices)."
-    )
 
 
 def _range(counts: Ints) -> str:
