@@ -23,6 +23,7 @@ PACES = (3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_000.0)
 """Pulls after which a share of 1 - 1/e of the wear has come: the curves of wear with own pulls that are tried."""
 PARTS = 8  # of the log, between which the level of all arms is compared
 FAMILY = 0.05  # the chance that any of the arms of a log that do not fall is said to, by two tests together
+_SUDDEN = 0.2  # the share of this chance that belongs to falls at once; all of it if the logger learns, see `_ADAPTIVE`
 ALONE = 0.95  # the level of the interval of a single arm's own change, which is only the second condition
 _TINY = 1e-300
 _CLEAR_MOVE = 3.0  # standard errors of a bin of the calendar
@@ -59,7 +60,7 @@ class ArmChanges:
         behind: the change against those that fell least, with the error that makes its z comparable with `limit`.
         ahead: the change against those that fell most.
         drops: the arms that fell suddenly, each at a time of its own, against all others at that time; and by how much.
-        limit: what no z of any arm exceeds with a chance of 97.5 % if all arms change alike.
+        limit: what no z of any arm exceeds with a chance of 96 % if all arms change alike.
     """
 
     arms: list[int]
@@ -133,16 +134,17 @@ def arm_changes(cells: Cells, fewest_events: int, is_static: bool) -> ArmChanges
         halves,
         {i: each.times(float(life[i])) for i, each in behind.items()},
         {i: each.times(float(life[i])) for i, each in ahead.items()},
-        _drops(cells, tested),
+        _drops(cells, tested, FAMILY * (_SUDDEN if is_static else 1.0)),
         limit,
     )
 
 
-def _drops(cells: Cells, arms: Ints) -> dict[int, Drop]:
+def _drops(cells: Cells, arms: Ints, chance: float) -> dict[int, Drop]:
     """Return the arms that fell suddenly, each at a time of its own, against all others at that time.
 
     A policy leaves an arm soon after it falls, and hardly changes the slope over its life. This holds whatever the policy: the
-    rewards of an arm that does not change differ only by chance, however many of them it gets.
+    rewards of an arm that does not change differ only by chance, however many of them it gets. `chance` is that of naming any
+    arm if none falls.
     """
     fit = Curves(cells).fit(None, np.eye(cells.n_bins))
     _, blocks = fit.curves.blocks(fit.mean)
@@ -166,7 +168,7 @@ def _drops(cells: Cells, arms: Ints) -> dict[int, Drop]:
     told = information > 1e-6 * information.max(initial=0.0)
     z = np.where(told, residual @ steps / np.sqrt(np.where(told, information, 1.0) * fit.dispersion), 0.0)
     # Neighbouring steps are alike: by simulation, the largest of them is as large as that of half as many independent ones.
-    least = NormalDist().inv_cdf(1 - FAMILY / 2 / arms.size / (cells.n_bins / 2))
+    least = NormalDist().inv_cdf(1 - chance / arms.size / (cells.n_bins / 2))
     at = {int(i): int(z[i].argmin()) for i in arms if z[i].min() < -least}
     if not at:
         return {}
@@ -243,9 +245,9 @@ def _stand_out(slopes: Floats, variance: Floats) -> tuple[Floats, NDArray[np.boo
 
 
 def _limit(variance: Floats) -> float:
-    """Return what the z of no arm exceeds with a chance of 97.5 % if slopes differ by noise alone, by simulation."""
+    """Return what the z of no arm exceeds with a chance of 96 % if slopes differ by noise alone, by simulation."""
     draws = np.random.default_rng(0).normal(size=(_DRAWS, variance.size)) * np.sqrt(variance)
-    return float(np.quantile(-_stand_out(draws, variance)[0].min(axis=1), 1 - FAMILY / 2))
+    return float(np.quantile(-_stand_out(draws, variance)[0].min(axis=1), 1 - FAMILY * (1 - _SUDDEN)))
 
 
 def _scales(cells: Cells) -> Floats:
