@@ -1,8 +1,9 @@
 """A database in PostgreSQL.
 
 A transaction takes three messages: one begins it and locks the row of the bandit, one reads what is new, one writes and
-commits. Each is a pipeline that ends with a synchronisation, so that PostgreSQL's timeouts apply between them. Nothing is kept
-in the session, so a pooler in transaction mode may stand between.
+commits. Each is one string of statements, into which psycopg writes the values (the simple query protocol), so PostgreSQL's
+timeouts apply between them. A pipeline of statements with parameters takes twice as long. Nothing is kept in the session, so a
+pooler in transaction mode may stand between.
 
 The row is locked by a statement of its own: a statement sees what was committed before it began, and one that both waited for
 the lock and read the events would miss those of the transaction that it waited for.
@@ -296,24 +297,29 @@ class PostgresTransaction(Transaction):
         self._now = 0
         self._writes: list[tuple[bytes, tuple[object, ...]]] = []
 
+    def _send(self, *statements: tuple[bytes, tuple[object, ...]]) -> list[list[Any]]:
+        """Send statements in one message, and return the rows of each."""
+        cursor, found = psycopg.ClientCursor(self._connection), list[list[Any]]()
+        cursor.execute(b"; ".join(text for text, _ in statements), [value for _, values in statements for value in values])
+        while not found or cursor.nextset():
+            found.append([] if cursor.description is None else cursor.fetchall())
+        return found
+
     def _ask(self, *statements: tuple[str, tuple[object, ...]], lock: str | None = None) -> list[list[Any]]:
         """Send statements in one message, and return the rows of each; the first one also begins the transaction."""
-        connection, database = self._connection, self._database
-        began = None
-        with connection.pipeline():
-            if not self._begun:
-                self._begun = True
-                began = self._begin(lock)
-            cursors = [connection.execute(database.statement(text), values) for text, values in statements]
-        if began is not None:
-            version, *_, self._now = began.fetchone() or (0, 0)
-            database.check_format(version)
-        return [cursor.fetchall() for cursor in cursors]
+        encoded = [(self._database.statement(text), values) for text, values in statements]
+        if self._begun:
+            return self._send(*encoded)
+        _, began, *found = self._send(*self._begin(lock), *encoded)
+        version, *_, self._now = began[0] if began else (0, 0)
+        self._database.check_format(version)
+        return found
 
-    def _begin(self, lock: str | None = None) -> "psycopg.Cursor[Any]":
-        self._connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")  # whatever the default of the role is
+    def _begin(self, lock: str | None = None) -> list[tuple[bytes, tuple[object, ...]]]:
+        self._begun = True
         name = None if lock is None else f"{self._database.schema} {lock}"  # nothing is locked for None
-        return self._connection.execute(self._database.begin, (name,))
+        # Whatever the default of the role is.
+        return [(b"BEGIN ISOLATION LEVEL READ COMMITTED", ()), (self._database.begin, (name,))]
 
     def record(self, name: str) -> BanditRecord | None:
         """Lock a bandit, and return its record."""
@@ -363,12 +369,7 @@ class PostgresTransaction(Transaction):
             return
         connection = self._connection
         try:
-            with connection.pipeline():
-                if not self._begun:
-                    self._begin()
-                for statement, values in self._writes:
-                    connection.execute(statement, values)
-                connection.execute("COMMIT")
+            self._send(*([] if self._begun else self._begin()), *self._writes, (b"COMMIT", ()))
         except _LOST as error:
             if not (connection.closed or connection.broken or (error.sqlstate or "08")[:2] in {"08", "57"}):
                 self.roll_back()  # such as a full disk: the server says that nothing was committed
