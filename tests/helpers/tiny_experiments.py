@@ -12,7 +12,7 @@ from rotting.paper.experiments import Prepared, rested_two_arms, restless_nights
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import simulate_all
 
-REPORT = ("matplotlib", "polars")
+REPORT = ("matplotlib",)
 
 
 def tiny_night(number: int) -> Night:

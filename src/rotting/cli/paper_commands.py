@@ -64,7 +64,7 @@ def _reproduce(options: argparse.Namespace) -> None:
         names = names or experiments.list_experiments(ours=options.all)
     default = Path("reproduced", names[0] if len(names) == 1 else options.size)
     out = new_path("out", str(experiments.free_name(default)) if options.out is None else options.out)
-    _check_report_extras()
+    _check_report_extra()
     workers = read_workers(options)
     store = ChunkStore(cache_folder() / "games", fresh=options.fresh)
     with read_engine(options) as engine:
@@ -81,10 +81,10 @@ def _reproduce(options: argparse.Namespace) -> None:
     print(f"\nreport: {where / 'report.html'}")
 
 
-def _check_report_extras() -> None:
+def _check_report_extra() -> None:
     """Check that the report can be written, before the games are played."""
-    if any(find_spec(name) is None for name in ("matplotlib", "polars")):
-        raise UserError("a report needs Matplotlib and Polars: pip install 'rotting[report]'")
+    if find_spec("matplotlib") is None:
+        raise UserError("a report needs Matplotlib: pip install 'rotting[report]'")
 
 
 def add_reproduce(commands: Commands) -> None:

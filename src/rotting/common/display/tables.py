@@ -1,5 +1,6 @@
 """Tables for people: aligned in a terminal, Markdown or LaTeX in a document, HTML in a notebook."""
 
+import csv
 import html
 import io
 import math
@@ -12,11 +13,10 @@ import numpy as np
 
 from rotting.common.html_parts import table as html_table
 from rotting.common.statistics import Interval, NoInterval
-from rotting.errors import InvalidTypeError, InvalidValueError, MissingExtraError
+from rotting.errors import InvalidValueError, MissingExtraError
 
 if TYPE_CHECKING:
     import pandas as pd
-    import polars as pl
 
 
 NO_INTERVAL = "*"
@@ -315,58 +315,21 @@ def flat(row: Mapping[str, object]) -> dict[str, object]:
     return cells
 
 
-def frame(rows: Sequence[Mapping[str, object]]) -> "pl.DataFrame":
-    """Return rows as a data frame, with the columns of all of them in the order in which they appear.
+def csv_bytes(rows: Sequence[Mapping[str, object]]) -> bytes:
+    """Return rows as CSV, with the columns of all of them in the order in which they appear.
+
+    Every float has enough digits to read it back; None, and a column that a row lacks, is empty.
 
     Args:
-        rows: dicts of numbers, strings, intervals and None; a column that a row lacks is null there.
+        rows: dicts of numbers, strings, intervals and None.
 
     Example:
-        >>> frame([{"L": 1, "regret": 2.5}, {"L": 2}]).rows()
-        [(1, 2.5), (2, None)]
+        >>> csv_bytes([{"L": 0.1, "regret": None}, {"L": 2}]).splitlines()
+        [b'L,regret', b'0.1,', b'2,']
     """
-    try:
-        import polars as pl  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise MissingExtraError("a file of a table needs Polars: pip install 'rotting[report]'") from error
     cells = [flat(row) for row in rows]
-    names = dict.fromkeys(name for row in cells for name in row)
-    columns = {name: [row.get(name) for row in cells] for name in names}
-    return pl.DataFrame({name: pl.Series(name, *_typed(name, values)) for name, values in columns.items()})
-
-
-def _typed(name: str, values: list[object]) -> "tuple[list[object], type[pl.DataType]]":
-    """Return values of one type, and the Polars type; whole numbers among floats become floats."""
-    import polars as pl  # noqa: PLC0415 - an extra
-
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {int, float}:
-        return [float(value) if isinstance(value, int) else value for value in values], pl.Float64
-    types: dict[frozenset[type], type[pl.DataType]] = {
-        frozenset(): pl.Null,
-        frozenset([bool]): pl.Boolean,
-        frozenset([int]): pl.Int64,
-        frozenset([float]): pl.Float64,
-        frozenset([str]): pl.String,
-    }
-    if frozenset(kinds) not in types:
-        names = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise InvalidTypeError(f"column {name!r}", "hold numbers, strings or booleans only", values, got=names)
-    return values, types[frozenset(kinds)]
-
-
-def csv_bytes(rows: Sequence[Mapping[str, object]]) -> bytes:
-    """Return rows as CSV; every float with enough digits to read it back.
-
-    Example:
-        >>> csv_bytes([{"L": 0.1, "regret": None}]).splitlines()
-        [b'L,regret', b'0.1,']
-    """
-    return frame(rows).write_csv().encode()
-
-
-def parquet_bytes(rows: Sequence[Mapping[str, object]]) -> bytes:
-    """Return rows as Parquet."""
-    content = io.BytesIO()
-    frame(rows).write_parquet(content)
-    return content.getvalue()
+    content = io.StringIO(newline="")
+    writer = csv.DictWriter(content, dict.fromkeys(name for row in cells for name in row), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(cells)
+    return content.getvalue().encode()

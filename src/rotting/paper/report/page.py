@@ -26,8 +26,8 @@ CLASSES = {verdict: verdict.name.lower().replace("_", "-") for verdict in Verdic
 COUNTED = {**{verdict: verdict.value for verdict in Verdict}, Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold"}
 
 SHOWN = ("words", "quantity", "measured", "region", "marked verdict")  # the columns of the ledger
-KINDS = {"csv": "CSV", "parquet": "Parquet", "md": "Markdown", "png": "PNG", "pdf": "PDF", "json": "JSON"}
-TABLE_KINDS = ("csv", "parquet", "md")
+KINDS = {"csv": "CSV", "md": "Markdown", "png": "PNG", "pdf": "PDF", "json": "JSON"}
+TABLE_KINDS = ("csv", "md")
 NOT_WITH_HOLM = "Undecided with Holm's correction."
 
 

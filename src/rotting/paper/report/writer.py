@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rotting.common.display.plots import draw_figure, picture_bytes
-from rotting.common.display.tables import FormattedTable, csv_bytes, parquet_bytes
+from rotting.common.display.tables import FormattedTable, csv_bytes
 from rotting.paper.report.claims import Claim, claims_table, standing, stands
 from rotting.paper.report.model import ReportAbout, Section
 from rotting.paper.report.page import page, settings_text
@@ -26,8 +26,8 @@ def write(sections: Sequence[Section], folder: str | Path, about: ReportAbout) -
 
     Args:
         sections: what experiments found, in the order of the report.
-        folder: an existing folder. It gets `report.html`, `claims.csv`, `claims.parquet`, `claims.md`, and per section
-            `<id>/settings.json`, `<id>/<figure>.png` and `.pdf`, `<id>/<table>.csv`, `.parquet` and `.md`.
+        folder: an existing folder. It gets `report.html`, `claims.csv`, `claims.md`, and per section
+            `<id>/settings.json`, `<id>/<figure>.png` and `.pdf`, `<id>/<table>.csv` and `.md`.
         about: what the report says about itself.
 
     Returns:
@@ -71,7 +71,6 @@ def _claims_files(sections: Sequence[Section]) -> Iterator[tuple[str, Maker]]:
 
 def _table_files(name: str, table: FormattedTable, rows: Sequence[Mapping[str, object]]) -> Iterator[tuple[str, Maker]]:
     yield f"{name}.csv", partial(csv_bytes, rows)
-    yield f"{name}.parquet", partial(parquet_bytes, rows)
     yield f"{name}.md", f"{table.to_markdown()}\n".encode
 
 
