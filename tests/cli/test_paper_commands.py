@@ -147,7 +147,7 @@ def test_reproduce_without_a_name_is_what_the_paper_has(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(experiments, "run", interrupt)
-    for options, ours in (([], []), (["--all"], ["real-decay"])):
+    for options, ours in (([], []), (["--all"], ["real-decay", "fewa2019", "levine2017"])):
         assert cli.main(["reproduce", "--no-progress", *options]) == command_line.INTERRUPTED
         names = capsys.readouterr().err.partition(":")[0].split(", ")
         assert set(names) == {

@@ -22,7 +22,7 @@ SCRIPT = """
 from pathlib import Path
 import numpy as np
 import rotting
-from rotting.problems import Problem, Recovering, Rested, Restless, stationary, two_arms
+from rotting.problems import Problem, Restless, rebounding, stationary, two_arms
 
 class Greedy:
     def __init__(self, n_arms, seed):
@@ -37,15 +37,12 @@ class Greedy:
         self.sums[arm] += reward
         self.pulls[arm] += 1
 
-def memory(T):
-    return Problem([Rested(0.5), Recovering(lambda z: 1 - 0.9**z, fresh=1.0)], horizon=T, name="recovering")
-
 def crossing(T):
     return Problem([Restless(np.linspace(1, 0, T)), Restless(np.linspace(0, 1, T))], name="crossing")
 
 policies = [Greedy, rotting.tuned(lambda T: rotting.SWUCB(tau=T // 4, sigma=1.0)), rotting.UCB1(sigma=1.0)]
 policies += [rotting.RAWUCB(sigma=1.0), rotting.FEWA(sigma=1.0), rotting.Uniform()]
-makers = [lambda T: two_arms(1.0, horizon=T), lambda T: stationary([0.9, 0.1], horizon=T), crossing, memory]
+makers = [lambda T: two_arms(1.0, T), lambda T: stationary([0.9, 0.1], horizon=T), crossing, lambda T: rebounding(horizon=T)]
 problems = [make(T) for make in makers for T in (20, 40, 80)]
 if __name__ == "__main__":
     study = rotting.sweep(policies, problems, runs=6)
@@ -124,7 +121,7 @@ def test_what_cannot_be_rebuilt_is_named(tmp_path: Path) -> None:
 
 
 def test_a_study_for_a_paper_comes_from_one_script_and_is_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Six policies, one of them a plain class and one tuned, on four problems with three horizons each."""
+    """Six policies, one of them a plain class and one tuned, on four problems with three horizons each, one with a memory."""
     assert len(SCRIPT.strip().splitlines()) <= 40
     script = tmp_path / "study.py"
     script.write_text(SCRIPT)

@@ -91,8 +91,10 @@ def add_reproduce(commands: Commands) -> None:
     """Add `rotting reproduce`."""
     more = "Writes a report (report.html), figures, tables and every result into a new folder."
     reproduce = commands.add("reproduce", _reproduce, "Repeat the experiments of the paper, and check its claims", more)
-    reproduce.add_argument("experiment", nargs="*", help="rested-two-arms, restless-nights, ...; default: all of the paper")
-    more = "also one of ours: real things that wear out, if their data are there"
+    reproduce.add_argument(
+        "experiment", nargs="*", help="rested-two-arms, ..., or another paper: fewa2019, levine2017; default: all of the paper"
+    )
+    more = "also fewa2019, levine2017, and one of ours: real things that wear out, if their data are there"
     reproduce.add_argument("--all", action="store_true", help=more)
     sizes = reproduce.add_mutually_exclusive_group()
     quick, full = "few runs: takes a few minutes (the default)", "as many runs as in the paper: takes hours"

@@ -324,14 +324,18 @@ def about(finished: Sequence[FinishedExperiment], seconds: float = 0.0, kept: Or
         size = "This is the quick size, with fewer runs than the paper: intervals are wide, and claims may stay undecided."
     else:
         size = "This is the full size, with as many runs as in the paper."
+    title = "A single algorithm for both restless and rested rotting bandits"
+    subject = (
+        "RAW-UCB plays arms that wear out, with time or with use; here are the figures, tables and claims of its paper "
+        "(Seznec, Ménard, Lazaric and Valko, AISTATS 2020), from games of our own."
+    )
+    others = [each.section for each in finished if find(each.section.id).ours]
+    if len(others) == len(finished):
+        title = " and ".join(each.title for each in others)
+        subject = f"Figures, tables and claims, from games of our own. {'. '.join(each.reference for each in others)}."
     return ReportAbout(
-        title="A single algorithm for both restless and rested rotting bandits: reproduced",
-        paragraphs=(
-            (
-                "RAW-UCB plays arms that wear out, with time or with use; here are the figures, tables and claims of its paper "
-                f"(Seznec, Ménard, Lazaric and Valko, AISTATS 2020), from games of our own. {source} {size}"
-            ),
-        ),
+        title=f"{title}: reproduced",
+        paragraphs=(f"{subject} {source} {size}",),
         seed=settings["seed"],
         date=datetime.now(UTC),
         seconds=seconds,
