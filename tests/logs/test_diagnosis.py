@@ -289,6 +289,13 @@ def test_the_unit_of_rewards_does_not_matter(truth: str, shift: float, scale: fl
     assert [each.verdict for each in other.arms] == [each.verdict for each in usual.arms]
 
 
+@pytest.mark.parametrize("reward", [0.0, 1.0, -3.0])
+def test_nothing_is_found_in_rewards_that_are_all_alike(reward: float) -> None:
+    found = diagnose(Log({"arm": np.arange(4_000) % 3, "reward": np.full(4_000, reward), "t": np.arange(4_000)}, time="t"))
+    assert not {"wears out", "rises"} & {each.verdict for each in found.arms}
+    assert found.lifetimes == ()
+
+
 def test_another_object_is_refused() -> None:
     with pytest.raises(InvalidTypeError, match="log must be a Log, got 3"):
         diagnose(3)  # type: ignore[arg-type]

@@ -104,6 +104,12 @@ class ArmTrend(NamedTuple):
         # An end that is rounded to 0 keeps its sign.
         return "-" if math.isnan(self.low) else interval_text(change, f"+{style}")
 
+    @property
+    def half_life_text(self) -> str:
+        """The half-life with its interval, to two digits; - without one."""
+        value, low, high = (f"{float(f'{x:.1e}'):,.10g}" for x in (self.half_life, self.half_life_low, self.half_life_high))
+        return "-" if math.isnan(self.half_life) else f"{value} [{low}, {high}]"
+
     def note(self, style: str) -> str:
         """Return the verdict and the change in a line."""
         verdict = {"too few": "too few rewards for a verdict", "cannot tell": "may move as all arms do"}.get(
@@ -166,7 +172,7 @@ class Diagnosis:
     def table(self) -> FormattedTable:
         """Return the arms as a formatted table, with the verdict on the clocks above it."""
         style = level_format(self.arms)
-        columns = (
+        columns: tuple[Column, ...] = (
             Column("arm", lambda row: str(row["name"])),
             Column("verdict", lambda row: row["verdict"]),
             Column("change [95 % interval]", lambda row: ArmTrend(**row).change_text(style)),
@@ -174,6 +180,8 @@ class Diagnosis:
             Column("recent", lambda row: _level(row["recent"], style)),
             Column("pulls", lambda row: f"{row['pulls']:,}"),
         )
+        if any(not math.isnan(each.half_life) for each in self.arms):
+            columns += (Column("half-life", lambda row: ArmTrend(**row).half_life_text),)
         lines = (f"Decay: {self.decay}. {self.reason}",)
         notes = (
             f"{self.tested} of {len(self.arms)} arms had at least {FEWEST_EVENTS} rewards other than 0, and were tested.",
@@ -213,14 +221,14 @@ class Diagnosis:
             return f"how long it lasts is not known: {arm.half_life_reason}"
         unit = "days" if self.log.has_dates else "units of time" if self.log.has_times else "rows of the log"
         clock = f"{unit} since its launch" if self.decay == "time" else f"pulls in one {self.log.unit_name}"
-        value, low, high = (f"{float(f'{x:.1e}'):,.10g}" for x in (arm.half_life, arm.half_life_low, arm.half_life_high))
-        return f"earns half of what it did after about {value} {clock} [{low}, {high}]"
+        value, ends = arm.half_life_text.split(maxsplit=1)
+        return f"earns half of what it did after about {value} {clock} {ends}"
 
     @property
     def lifetimes(self) -> tuple[str, ...]:
         """How long each arm lasts that wears out, or why the log cannot tell, a sentence for each."""
         known, unknown = [], defaultdict[str, list[str]](list)
-        for arm in self.arms:
+        for arm in (self.arms[place] for place in self.order):
             if arm.verdict == "wears out" and arm.half_life_reason:
                 unknown[arm.half_life_reason].append(str(arm.name))
             elif arm.verdict == "wears out":

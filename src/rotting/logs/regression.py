@@ -78,6 +78,14 @@ def _clustered(parts: Floats, shares: Floats) -> tuple[float, float]:
     return float(raised.sum()) * number / (number - 1), float(1 / (share**2).sum())
 
 
+def _dispersion(left: Floats, weight: Floats, rows: Floats, fitted: int, cells: Cells) -> float:
+    """Return the variance of a reward over that of the model: Pearson's, but at least that of a single reward."""
+    free = int((rows > 0).sum()) - fitted
+    pearson = float((left**2 / np.maximum(weight, _TINY))[rows > 0].sum()) / max(free, 1)
+    sparse = free < len(rows) or (cells.scale.ratios and weight.sum() < 0.2 * (rows > 0).sum())
+    return max(cells.single if sparse and cells.single > 0 else max(pearson, cells.single), _TINY)
+
+
 # --- Effects on arms and bins -------------------------------------------------------------------------------------------------
 
 
@@ -208,14 +216,9 @@ class Curves:
             if not self.ratios or largest < _CONVERGED:
                 break
         mean = self.means(slope[:, None] * shape + basis @ calendar)
-        free = int((self.rows > 0).sum()) - self.arm.size - int((information > 0).sum()) - max(basis.shape[1] - 1, 0)
-        left = self.sums - mean
-        weight = self.weights(mean)
-        pearson = float((left**2 / np.maximum(weight, _TINY))[self.rows > 0].sum()) / max(free, 1)
-        sparse = free < self.arm.size or (self.ratios and weight.sum() < 0.2 * (self.rows > 0).sum())
-        single = self.cells.single
-        dispersion = single if sparse and single > 0 else max(pearson, single)
-        return CurveFit(self, shape, basis, slope, calendar, information, mixed, rest, mean, left, max(dispersion, _TINY))
+        left, fitted = self.sums - mean, self.arm.size + int((information > 0).sum()) + max(basis.shape[1] - 1, 0)
+        dispersion = _dispersion(left, self.weights(mean), self.rows, fitted, self.cells)
+        return CurveFit(self, shape, basis, slope, calendar, information, mixed, rest, mean, left, dispersion)
 
 
 def _eliminate(blocks: Floats, shape: Floats, basis: Floats) -> tuple[Floats, Floats, Floats]:
@@ -268,12 +271,8 @@ class Pairs:
         self.first = np.flatnonzero(np.concatenate([[True], np.diff(self.arm) > 0])) if order.size else order
         self.place = np.repeat(np.arange(self.first.size), np.diff(np.append(self.first, order.size)))
         self.mean = self._levels(np.zeros(self.rows.shape))
-        free = int((self.rows > 0).sum()) - order.size - int((self._by_arm(self.rows) > 0).sum())
-        weight, left = self._weight(self.mean), self.sums - self.mean
-        pearson = float((left**2 / np.maximum(weight, _TINY))[self.rows > 0].sum()) / max(free, 1)
-        single = curves.cells.single
-        sparse = free < order.size or (curves.ratios and weight.sum() < 0.2 * (self.rows > 0).sum())
-        self.dispersion = max(single if sparse and single > 0 else max(pearson, single), _TINY)
+        fitted = order.size + int((self._by_arm(self.rows) > 0).sum())
+        self.dispersion = _dispersion(self.sums - self.mean, self._weight(self.mean), self.rows, fitted, curves.cells)
 
     def _by_arm(self, values: Floats) -> Floats:
         return np.asarray(np.add.reduceat(values, self.first, axis=0))

@@ -16,7 +16,7 @@ from rotting.common.short_numbers import word_list
 from rotting.errors import InvalidValueError
 from rotting.logs.advice import LEAST_GAIN, Advice, advise_with, default_policies
 from rotting.logs.cells import CANNOT_TELL
-from rotting.logs.diagnosis import NAMED, Diagnosis, diagnose
+from rotting.logs.diagnosis import NAMED, PICTURED, Diagnosis, diagnose
 from rotting.logs.log import Log, check_log
 from rotting.logs.replay import FEW_ANSWERED, Replay, check_replay, replay_with
 from rotting.policy import Policy
@@ -167,7 +167,7 @@ def next_steps(analysis: Analysis) -> list[str]:
             CANNOT_TELL: "Plan no replacements by use or by age before the log can tell them apart.",
         }[diagnosis.decay]
     )
-    steps += diagnosis.lifetimes if diagnosis.decay in {"pulls", "time"} else ()
+    steps += diagnosis.lifetimes[:PICTURED] if diagnosis.decay in {"pulls", "time"} else ()
     if log.missing > log.young:
         steps.append(
             f"Find out why {(log.missing - log.young) / len(log):.1%} of the rewards are missing. If they are zeros that "
@@ -196,25 +196,19 @@ def _arms(diagnosis: Diagnosis) -> FormattedTable:
 
 
 def _about_policies(analysis: Analysis) -> tuple[str, ...]:
-    """Return how the policies were compared, and what the rewards of the log alone say."""
-    found, advice = analysis.replay, analysis.advice
-    parts = []
-    if advice.gains:
+    """Return what the rewards of the log alone say, and how policies are compared beyond them."""
+    found, parts = analysis.replay, []
+    if analysis.advice.gains:
         parts.append(
-            "The arms of the log are fitted, with all that it leaves open, and the policies play problems that it could have "
-            f"come from. A policy is recommended if it gains at least {LEAST_GAIN:.0f} % in 95 % of them, with pulls as the "
-            "clock and with time, unless the log names one."
+            f"A policy is recommended if it gains at least {LEAST_GAIN:.0f} % in 95 % of the problems that the log could have "
+            "come from, with pulls as the clock and with time, unless the log names one."
         )
     if analysis.diagnosis.decay in {"time", "both"}:
         return tuple(parts)
-    if max(found.steps) >= FEW_ANSWERED * len(found.log):
-        parts.append(
-            "If arms wear out with their pulls or not at all, the rewards of the log also tell exactly what a policy would "
-            "have earned, until it asks for an arm of which the log has no more rewards."
-        )
-    else:
-        parts += found.table().lines[1:]
-    return tuple(parts)
+    if max(found.steps) < FEW_ANSWERED * len(found.log):
+        return *parts, *found.table().lines[1:]
+    exact = "If arms wear out with their pulls or not at all, replays on the rewards of the log are exact, until these run out."
+    return *parts, exact
 
 
 def policy_tables(analysis: Analysis) -> dict[str, FormattedTable]:

@@ -159,12 +159,12 @@ def _drops(cells: Cells, arms: Ints, chance: float) -> dict[int, Drop]:
     rough = np.eye(cells.n_bins) - smooth[:, 1:] @ smooth[:, 1:].T
     penalty = fit.dispersion / np.where(apart > _CLEAR_MOVE**2 * variance, apart, usual)
     together = blocks.sum(axis=0)
-    drawn = together + rough @ (penalty[:, None] * rough)
-    calendar = np.linalg.solve(drawn, together @ fit.calendar)
+    rest = np.linalg.pinv(together + rough @ (penalty[:, None] * rough), rcond=1e-12, hermitian=True)
+    calendar = rest @ together @ fit.calendar
     residual, blocks = fit.curves.blocks(fit.curves.means(np.broadcast_to(calendar, (cells.n_arms, cells.n_bins))))
     steps = np.tri(cells.n_bins, cells.n_bins - 1, -1)
     moved = blocks @ steps
-    information = np.einsum("bk,abk->ak", steps, moved) - np.einsum("abk,abk->ak", moved, np.linalg.solve(drawn, moved))
+    information = np.einsum("bk,abk->ak", steps, moved) - np.einsum("abk,abk->ak", moved, rest @ moved)
     told = information > 1e-6 * information.max(initial=0.0)
     z = np.where(told, residual @ steps / np.sqrt(np.where(told, information, 1.0) * fit.dispersion), 0.0)
     # Neighbouring steps are alike: by simulation, the largest of them is as large as that of half as many independent ones.
