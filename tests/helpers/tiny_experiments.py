@@ -28,7 +28,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("ROTTING_DATA", str(tmp_path / "nothing"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(experiments.PROCESSES, "quick", 2)
+    monkeypatch.setitem(experiments.REPEATS, "quick", 2)
     monkeypatch.setattr(restless_nights, "synthetic_nights", lambda: Nights((tiny_night(2), tiny_night(7))))
     for name in experiments.list_experiments():
         sizes = experiments.find(name).sizes

@@ -33,7 +33,6 @@ from rotting.simulation.engines.chunk_store import ChunkStore
 from rotting.simulation.plan import Simulation
 from rotting.simulation.result import Result
 from rotting.simulation.simulate import AnyEngine, simulate_all
-from rotting.simulation.timing import time_rounds
 
 Results = Mapping[str, Result]
 """The results of an experiment, by the names of its games."""
@@ -42,8 +41,8 @@ Results = Mapping[str, Result]
 Settings = TypeVar("Settings")
 """The type of the settings of an experiment: a frozen dataclass that JSON can carry, with a `seed`."""
 
-PROCESSES = {"quick": 3, "full": 5}
-"""Number of processes in which times are measured, by the size of the experiments."""
+REPEATS = {"quick": 3, "full": 5}
+"""How often games are played whose times are measured, by the size of the experiments."""
 
 ORDER = (
     *("RAW-UCB 1.4", "RAW-UCB 4", "FEWA 0.06", "FEWA 4", "Exp3.S", "GLR-UCB", "EFF-RAW-UCB 1.4", "wSWA 0.02"),
@@ -87,8 +86,8 @@ class Prepared:
         games: the games to play, by names that are also names of folders.
         notes: caveats, such as missing files.
         data: other data that `findings` needs.
-        timed: games whose times are compared, by name; `run` plays each of them in several processes of their own.
-        times: the microseconds per round of the timed games, `[process, policy]`, filled in by `run`.
+        timed: games whose times are compared, by name; `run` plays each of them several times, on one thread.
+        times: the microseconds per round of the timed games, `[repeat, policy]`, filled in by `run`.
     """
 
     games: Mapping[str, Simulation]
@@ -98,8 +97,8 @@ class Prepared:
     times: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
-    def processes(self) -> int:
-        """In how many processes the times were measured; 0 if nothing was timed."""
+    def repeats(self) -> int:
+        """How often the times were measured; 0 if nothing was timed."""
         return max(map(len, self.times.values()), default=0)
 
 
@@ -207,7 +206,8 @@ def run(
     games = list(dict.fromkeys(game for each in prepared for game in each.games.values()))
     played = dict(zip(games, simulate_all(games, workers, progress, keep, engine), strict=True))
     timed = list(dict.fromkeys(game for each in prepared for game in each.timed.values()))
-    times = dict(zip(timed, time_rounds(timed, PROCESSES[size], progress), strict=True))
+    repeats = [simulate_all(timed, 1, progress, compile="now") for _ in range(REPEATS[size])]
+    times = {game: np.stack([results[k].us_per_round for results in repeats]) for k, game in enumerate(timed)}
     return [
         _finish(
             experiment,

@@ -10,7 +10,7 @@ from rotting.paper.report.model import Findings
 def findings(settings: Settings, prepared: Prepared, results: Results) -> Findings:
     """Return the table with our times and the paper's, and our times per round."""
     nights = {number: night for number, night in prepared.data.items() if game_name(number) in prepared.times}
-    us = {number: dict(zip(LABELS, prepared.times[game_name(number)].T, strict=True)) for number in nights}  # [process]
+    us = {number: dict(zip(LABELS, prepared.times[game_name(number)].T, strict=True)) for number in nights}  # [repeat]
     rows = [
         {
             "night": number,
@@ -26,8 +26,8 @@ def findings(settings: Settings, prepared: Prepared, results: Results) -> Findin
         paragraphs=(
             (
                 "CPU time of one game of a night on one core, with the drawing of rewards and without compiling. "
-                f"Each game is played in {prepared.processes} processes, one after the other, for this table: the mean, and "
-                "its 95 % interval over the processes."
+                f"Each game is played {prepared.repeats} times for this table: the mean, and its 95 % interval. In another "
+                "process, code and data are at other addresses, and times differ by some per cent."
             ),
             (
                 "The paper prints the average seconds of each policy in each experiment, in Python on other machines, and does "
