@@ -8,7 +8,7 @@ const ORDERS = [["plays", "Chosen most"], ["share", "Chosen most now"], ["index"
 const BY_ESTIMATE = "The policy chooses the arm with the highest estimate: what its newest rewards paid, plus what is uncertain about it. ";
 const AT_RANDOM = "The policy draws arms at random. ";
 const NOT_COUNTED = "Pending decisions are not counted in these estimates. When the policy chooses, they make an arm less uncertain. ";
-const RULE = "An arm is marked as wearing out when rotting.diagnose finds that it pays less than it did. It looks at the newest 100,000 decisions every five minutes.";
+const RULE = "An arm is marked as wearing out when rotting.diagnose finds that it pays less than it did. It looks every five minutes, at 100,000 decisions or fewer: the first ones of each arm, the newest ones, and some between.";
 const LIMITS = { paused: "paused", cap: "at its cap", floor: "below its floor" };
 
 function bar(row, low, high) {
