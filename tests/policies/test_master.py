@@ -56,11 +56,11 @@ class Naive(Bounded):
     def alarm(self, t: int) -> str:
         """What has fired after round t: the test of the block, or that of an instance."""
         seen = [x for _, x in self.seen]
-        if seen and mean(self.f) - mean(seen) >= 3 * self.slack(t - self.first + 1):
+        if seen and self.f and mean(self.f) - mean(seen) >= 3 * self.slack(t - self.first + 1):
             return "block"
         for start, m in self.running:
             inside = [x for r, x in self.seen if start <= r]
-            if t + 1 == start + 2**m and inside and mean(inside) >= min(self.f) + 9 * self.slack(2**m):
+            if t + 1 == start + 2**m and inside and self.f and mean(inside) >= min(self.f) + 9 * self.slack(2**m):
                 return "instance"
         return ""
 
@@ -78,7 +78,7 @@ class Naive(Bounded):
         self.running = [(start, m) for start, m in self.running if t < start + 2**m]
         draw = 0
         for m in range(self.n, -1, -1):
-            if (t - self.first) % 2**m == 0:
+            if (t - self.first) % 2**m == 0 and all(order != m for _, order in self.running):
                 if self.uniform(t, draw) < self.rho(2**self.n) / self.rho(2**m):
                     self.running.append((t, m))
                 draw += 1
@@ -95,9 +95,11 @@ class Naive(Bounded):
 
     def update(self, t: int, arm: int, reward: float) -> None:
         super().update(t, arm, reward)
-        if self.first > 0:
-            self.seen.append((t, self.mapped(reward)))
-            self.learned.setdefault(self.played(), []).append((arm, self.mapped(reward)))
+        if self.first == 0:
+            self.begin_block(t, 0)
+            self.running = [(t, 0)]
+        self.seen.append((t, self.mapped(reward)))
+        self.learned.setdefault(self.played(), []).append((arm, self.mapped(reward)))
 
 
 VARIANTS = [

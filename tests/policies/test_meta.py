@@ -76,8 +76,10 @@ class Naive(Bounded):
 
     def update(self, t: int, arm: int, reward: float) -> None:
         super().update(t, arm, reward)
-        if not self.size[arm]:
-            return
+        if not self.stack:
+            self.stack = [Replay(self.n_arms, t)]
+            self.episodes += 1
+        self.size[arm] = self.size[arm] or self.n_arms
         self.log.append((t, arm, self.size[arm] * self.mapped(reward), self.now))
         for replay in self.stack:
             replay.arms -= {a for a in self.now if any(self.is_behind(a, b, replay.start) for b in self.now)}

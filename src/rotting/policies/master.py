@@ -41,7 +41,8 @@ class MASTER(Policy):
 
     Ours are the index and its cut at 1, where the publication admits any optimistic estimate, and that `rho` has no logarithm,
     as in active_ptw. The rule was written from a summary, and compared with the code of Gerogiannis et al. (2024), which has
-    the same instances and tests. A reward that comes late counts in the instances of the round in which it comes.
+    the same instances and tests. A reward that comes late counts in the instances of the round in which it comes; one that
+    comes before the first choice begins the first block.
 
     Needs the horizon and the range of the rewards; not how much the means change. Made for arms that change with time
     (restless); no guarantee for rested rotting. The publication proves a regret of the order of
@@ -151,7 +152,7 @@ def settle(p: Params, s: State, t: int) -> None:
     if s.block[2] == t:
         return
     alarm = False
-    if s.rewards[n] > 0:
+    if s.rewards[n] > 0 and s.rounds[0] > 0:
         behind = s.promised[0] / s.rounds[0] - s.total[n] / s.rewards[n]
         alarm = behind >= 3.0 * slack(p, s, s.block[2] - first + 1)
     for m in range(n + 1):
@@ -176,7 +177,7 @@ def active(s: State) -> int:
 def begins(s: State, m: int, t: int) -> float:
     """Return the probability that an instance of order m begins with round t."""
     elapsed = t - s.block[1]
-    return 0.0 if elapsed % (1 << m) != 0 else min(1.0, rho(s, 1 << s.block[0]) / rho(s, 1 << m))
+    return 0.0 if s.start[m] > 0 or elapsed % (1 << m) != 0 else min(1.0, rho(s, 1 << s.block[0]) / rho(s, 1 << m))
 
 
 def begin_instances(s: State, t: int, key: int) -> None:
@@ -186,12 +187,16 @@ def begin_instances(s: State, t: int, key: int) -> None:
         chance = begins(s, m, t)
         if chance > 0.0:
             if uniform(key, t, draw) < chance:
-                s.start[m] = t
-                s.rewards[m], s.total[m], s.rest[m] = 0, 0.0, 0.0
-                s.pulls[:, m] = 0
-                s.high[:, m] = 0.0
-                s.low[:, m] = 0.0
+                begin_instance(s, m, t)
             draw += 1
+
+
+def begin_instance(s: State, m: int, t: int) -> None:
+    s.start[m] = t
+    s.rewards[m], s.total[m], s.rest[m] = 0, 0.0, 0.0
+    s.pulls[:, m] = 0
+    s.high[:, m] = 0.0
+    s.low[:, m] = 0.0
 
 
 def index(p: Params, s: State, m: int, i: int) -> float:
@@ -241,9 +246,10 @@ def propensities(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     """Count the reward in every instance that runs; the one that is played learns it."""
+    if s.block[1] == 0:  # before the first choice
+        begin_block(s, 0, t)
+        begin_instance(s, 0, t)
     m = active(s)
-    if m < 0:
-        return  # before the first choice
     x = to_unit(p.low, p.high, reward)
     s.pulls[arm, m] += 1
     s.high[arm, m], s.low[arm, m] = add(s.high[arm, m], s.low[arm, m], x)

@@ -43,7 +43,7 @@ class META(Policy):
     The form is ours: the rule was written from memory of the publication, not from its text, and its C is some constant that
     is large enough. The code of its authors was no check: it tests other intervals for two arms, and is unfinished for more.
     Also ours: an arm that is not available is in no A, and all that are available are drawn if A has none of them; a reward
-    that comes late counts in the round in which it comes, with the |A| of the last draw of its arm.
+    that comes late counts in the round in which it comes, with the |A| of the last draw of its arm, or K if there was none.
 
     Needs the horizon and the range of the rewards; not how much the means change. Made for arms that change with time
     (restless); no guarantee for rested rotting. The publication proves a regret of the order of `sqrt(K L T)`, up to
@@ -216,8 +216,10 @@ def propensities(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
 
 def update(p: Params, s: State, t: int, arm: int, reward: float) -> None:
     """Record the reward, and eliminate the arms that are now too far behind its arm."""
-    if s.start[0] == 0 or s.size[arm] == 0:
-        return  # before the first choice
+    if s.start[0] == 0:  # before the first choice
+        begin_episode(s, t)
+    if s.size[arm] == 0:
+        s.size[arm] = s.presence.number[0]
     n = s.rewards[0]
     s.played[n], s.value[n], s.rounds[n] = arm, s.size[arm] * to_unit(p.low, p.high, reward), t
     for i in range(s.drawn.size):
