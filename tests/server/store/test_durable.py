@@ -3,6 +3,7 @@
 import copy
 import pickle
 import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,6 +17,7 @@ from rotting.server.store.database import open_database
 from rotting.server.store.durable import DurableBandit, open_in
 from rotting.server.store.events import decode
 from rotting.server.store.rows import decision_rows
+from rotting.server.store.snapshots import remove_old_events, sweep
 from rotting.server.store.turns import Turns
 from rotting.server.store.verify import verify
 from tests.helpers.clocks import HandClock
@@ -111,6 +113,24 @@ def test_the_log_says_when_who_and_for_whom(place: str) -> None:
     ]
     assert rows[0].time <= rows[1].time <= rows[2].time
     assert "arms" not in decode(database.events(record, 1)[0].payload)
+    database.close()
+
+
+def test_the_arms_that_were_added_before_a_base_are_available_after_it(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rotting.server.store.snapshots._LEAST_REMOVED", 1)
+    with rotting.open(place, rotting.UCB1(), arms=["a", "b"], keep="1d") as bandit:
+        bandit.add_arm("c")
+        bandit.retire("a")
+        old = [bandit.decide() for _ in range(4)]
+        assert remove_old_events(bandit._turns.database, bandit.name, time.time() + 100_000) == 6
+        sweep(bandit._turns.database)
+        bandit.reward(old[0], 1.0)
+        bandit.decide()
+        bandit.decide(without=["c"])
+    database = open_database(place, readonly=True)
+    record = database.find("bandit")
+    assert record is not None
+    assert [(row.round, row.available) for row in decision_rows(database, record)] == [(5, ("b", "c")), (6, ("b",))]
     database.close()
 
 

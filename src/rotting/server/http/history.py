@@ -326,15 +326,11 @@ class Histories:
 # --- Responses ----------------------------------------------------------------------------------------------------------------
 
 
-def _number(value: float) -> float | None:
-    """Return a number for JSON; None (null) if it is not finite."""
-    return float(value) if math.isfinite(value) else None  # interpreted policies return NumPy numbers, which JSON lacks
-
-
-def numbers_of(reason: ArmExplanation) -> tuple[float | None, float | None, int, float | None, int, int, str]:
-    """Return the fields of `messages.ArmNumbers`, in their order."""
+def numbers_of(reason: ArmExplanation) -> tuple[float, float, int, float, int, int, str]:
+    """Return the fields of `messages.ArmNumbers`, in their order; in JSON, numbers that are not finite become null."""
     index, mean, window, width, pulls, pending, rule = reason
-    return _number(index), _number(mean), int(window), _number(width), pulls, pending, rule
+    # Interpreted policies return NumPy numbers, which cannot be encoded.
+    return float(index), float(mean), int(window), float(width), pulls, pending, rule
 
 
 def history_response(

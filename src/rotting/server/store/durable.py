@@ -106,10 +106,9 @@ class DurableBandit(Bandit[Arm]):
 
     def close(self) -> None:
         """Delete events that are not kept any longer, and close the connections. A second call does nothing."""
-        if self._turns.is_open:
-            with suppress(StoreError, InvalidValueError):  # it can be done later, by another process
-                if remove_old_events(self._turns.database, self._name):
-                    sweep(self._turns.database)
+        with suppress(StoreError, InvalidValueError):  # it is closed already, or another process can do it later
+            if remove_old_events(self._turns.database, self._name):
+                sweep(self._turns.database)
         self._turns.close()
 
     def __repr__(self) -> str:

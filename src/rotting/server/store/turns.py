@@ -165,7 +165,8 @@ class Folded:
         Raises a `StoreError` if the chain is broken, and `PolicyChanged` before an event after which the policy is another one,
         unless the state has learned with that policy from the beginning. Rewards must keep the `rule`, if one is given.
         """
-        state, last = self.bandit.state, max((k for k, each in enumerate(events) if _is_decision(each)), default=-1)
+        state, decided = self.bandit.state, b'{"event":"decided"'
+        last = max((k for k, each in enumerate(events) if each.payload.startswith(decided)), default=-1)
         state.events = None  # what others have written is not written again
         try:
             for k, event in enumerate(events):
@@ -455,11 +456,6 @@ class Turns:
             self._drop(folded)
             if time.monotonic() > until:
                 raise StoreBusyError(f"is busy: bandit {name!r} was not read within {seconds:g} s", self.database.place)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it is not closed."""
-        return not self._closed
 
     def known(self, name: str) -> Folded | None:
         """Return a bandit as it is in memory, if it is; it may be behind its log."""
@@ -849,10 +845,6 @@ class Turns:
         """Begin anew in a forked process, which has none of its parent's threads and may not use its connections."""
         self.database.after_fork()
         self._start()
-
-
-def _is_decision(event: StoredEvent) -> bool:
-    return event.payload.startswith(b'{"event":"decided"')
 
 
 def changes_policy(event: StoredEvent) -> bool:
