@@ -1,7 +1,8 @@
-"""What survives a power cut, a sync that fails, and a full disk."""
+"""What survives a power cut, a sync that fails, a full disk, and a standby that is not waited for."""
 
 from pathlib import Path
 
+import psycopg
 import pytest
 
 import rotting
@@ -9,6 +10,7 @@ from rotting.errors import StoreError, StoreFullError
 from rotting.server.store.database import open_database
 from rotting.server.store.verify import verify
 from tests.helpers.disks import failing_disk
+from tests.helpers.postgres import Postgres
 
 WALS = ("songs.rot", "songs.rot-wal")
 
@@ -51,3 +53,26 @@ def test_what_cannot_be_synced_is_not_acknowledged(tmp_path: Path) -> None:
             bandit.decide()
         disk.syncs_fail = False
         assert bandit.decide().round >= 2
+
+
+def test_a_commit_with_a_warning_is_looked_up_before_its_caller_is_answered(server: Postgres) -> None:
+    """PostgreSQL warns if a commit has stopped waiting for its standby; here a trigger warns in place of it."""
+    place = f"{server.url}?schema=warnings"
+    with rotting.open(place, rotting.UCB1(), arms=["a", "b"], compile="never") as bandit:
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute(
+                "CREATE FUNCTION warnings.warn() RETURNS trigger LANGUAGE plpgsql AS "
+                "$$BEGIN RAISE WARNING 'canceling wait for synchronous replication'; RETURN NEW; END$$"
+            )
+            connection.execute(
+                "CREATE CONSTRAINT TRIGGER warn AFTER INSERT ON warnings.rotting_events DEFERRABLE INITIALLY DEFERRED "
+                "FOR EACH ROW EXECUTE FUNCTION warnings.warn()"
+            )
+        assert [bandit.decide().round for _ in range(3)] == [1, 2, 3]
+        database = bandit._turns.database
+        begun = database._idle[:]  # type: ignore[attr-defined]
+        assert bandit.decide().round == 4
+        assert database._idle != begun  # type: ignore[attr-defined]  # the connection was closed
+        record = database.find("bandit")
+        assert record is not None
+        assert [each.number for each in database.events(record, 1)] == [1, 2, 3, 4]

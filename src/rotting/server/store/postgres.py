@@ -126,7 +126,6 @@ class PostgresDatabase(Database):
 
     def _forget_connections(self) -> None:
         self._idle: list[psycopg.Connection[Any]] = []
-        self._warned: set[int] = set()
         self._mutex = threading.Lock()
         self._room = threading.BoundedSemaphore(_MAX_CONNECTIONS)
 
@@ -157,21 +156,6 @@ class PostgresDatabase(Database):
 
     # --- Connections --------------------------------------------------------------------------------------------------------
 
-    def _connect(self) -> "psycopg.Connection[Any]":
-        connection = psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=None)
-        self._warned.discard(id(connection))  # of an earlier one
-        # PostgreSQL warns if a commit stops waiting for its standby: then it is not known whether the standby has it.
-        connection.add_notice_handler(
-            lambda notice: self._warned.add(id(connection)) if notice.severity_nonlocalized == "WARNING" else None
-        )
-        return connection
-
-    def take_warning(self, connection: "psycopg.Connection[Any]") -> bool:
-        """Return whether the server sent a warning on this connection."""
-        warned = id(connection) in self._warned
-        self._warned.discard(id(connection))
-        return warned
-
     @contextmanager
     def _connection(self) -> Iterator["psycopg.Connection[Any]"]:
         """Lend a connection; it is closed after an error, and used again otherwise."""
@@ -187,7 +171,7 @@ class PostgresDatabase(Database):
                     connection = self._idle.pop()
             try:
                 if connection is None:
-                    connection = self._connect()
+                    connection = psycopg.connect(self._conninfo, autocommit=True, prepare_threshold=None)
                 yield connection
             except psycopg.Error as error:
                 if isinstance(error, _LOST):
@@ -367,7 +351,12 @@ class PostgresTransaction(Transaction):
         """Send what is to be written, and commit."""
         if not (self._begun or self._writes):
             return
-        connection = self._connection
+        connection, levels = self._connection, list[str | None]()
+
+        def note(notice: psycopg.errors.Diagnostic) -> None:
+            levels.append(notice.severity_nonlocalized)
+
+        connection.add_notice_handler(note)
         try:
             self._send(*([] if self._begun else self._begin()), *self._writes, (b"COMMIT", ()))
         except _LOST as error:
@@ -380,7 +369,10 @@ class PostgresTransaction(Transaction):
         except psycopg.Error:
             self.roll_back()
             raise
-        if self._database.take_warning(connection):
+        finally:
+            connection.remove_notice_handler(note)
+        # PostgreSQL warns if a commit stops waiting for its standby: then it is not known whether the standby has it.
+        if "WARNING" in levels:
             connection.close()
             reason = "did not wait for its standby: whether a change was committed there is not known"
             raise OutcomeUnknownError(reason, self._database.place)
