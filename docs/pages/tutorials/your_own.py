@@ -127,6 +127,43 @@ except rotting.errors.InvalidValueError as error:
     print(error)
 
 # %%
+# Step 3: an arm with a memory
+# ----------------------------
+# An arm may have a small state of its own, here how bored its listeners are. Plain functions say what it pays, and how the
+# state moves on; they are compiled into the game, too. These songs get boring when they are played, and recover while others
+# are. No policy below expects that, and UCB1 profits from exploring longest:
+
+from rotting.kit import power
+from rotting.problems import Stateful
+
+
+class Taste(NamedTuple):
+    best: float
+    decay: float
+
+
+def fresh(p):
+    return 0.0
+
+
+def mean(p, bored, t, n):
+    return p.best - bored
+
+
+def step(p, bored, t, n, pulled):
+    return p.decay * (bored + 0.1 * pulled)
+
+
+def rest(p, bored, t, n, rounds):  # the same as so many steps without a pull, in one
+    return power(p.decay, rounds) * bored
+
+
+radio = Problem([Stateful(fresh, mean, step, Taste(best, 0.95), rest) for best in (0.9, 0.8, 0.7)], horizon=1_000)
+print(rotting.simulate([LastPulls, LastPullsUCB(), rotting.UCB1(sigma=0.5)], radio, runs=20, seed=0).table())
+
+# %%
+# :doc:`Problems </problems>` has the rules for such arms, and some of the literature.
+#
 # A noise
 # -------
 # A noise defines the distribution of the reward for a given mean. In this example listeners give zero to four stars, and the

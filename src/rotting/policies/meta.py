@@ -40,10 +40,10 @@ class META(Policy):
         high: largest reward; rewards are mapped to [0, 1] by `(reward - low) / (high - low)`.
         outside: "refuse" or "clip" rewards outside the range.
 
-    The form is ours: the rule was written from memory of the publication, not from its text, and its C is some constant that
-    is large enough. The code of its authors was no check: it tests other intervals for two arms, and is unfinished for more.
-    Also ours: an arm that is not available is in no A, and all that are available are drawn if A has none of them; a reward
-    that comes late counts in the round in which it comes, with the |A| of the last draw of its arm, or K if there was none.
+    The form is ours: the rule was written from memory of the publication, not from its text, and its C is some constant that is
+    large enough. The code of its authors was no check: it tests other intervals for two arms, and is unfinished for more. Also
+    ours: an arm that is not available is in no A, and all that are available are drawn if A has none of them; a reward that
+    comes late counts in the round in which it comes, and for the size of A when its arm was drawn last, or K if it never was.
 
     Needs the horizon and the range of the rewards; not how much the means change. Made for arms that change with time
     (restless); no guarantee for rested rotting. The publication proves a regret of the order of `sqrt(K L T)`, up to
