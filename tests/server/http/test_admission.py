@@ -129,7 +129,7 @@ def test_retry_after_is_at_least_one_second(monkeypatch: pytest.MonkeyPatch) -> 
         admits.check(request, "read", None)
     with pytest.raises(ProblemError, match=r"^too many requests: the next one is accepted in 0\.25 s$") as caught:
         admits.check(request, "read", None)
-    assert (caught.value.status, caught.value.headers) == (429, [(b"retry-after", b"1")])
+    assert (caught.value.status, caught.value.headers) == (429, {"retry-after": "1"})
     now += 0.25
     admits.check(request, "read", None)
 

@@ -228,5 +228,4 @@ def _problem(request: Request, error: Exception) -> ProblemError:
 
 def problem_response(problem: ProblemError) -> Response:
     """Return a problem document as a response."""
-    headers = {name.decode(): value.decode() for name, value in problem.headers}
-    return Response(problem.body(), problem.status, {**_HEADERS, **headers}, "application/problem+json")
+    return Response(problem.body(), problem.status, {**_HEADERS, **problem.headers}, "application/problem+json")

@@ -600,8 +600,7 @@ async def show_page(asked: "Asked") -> Response:
     """Return a file of the dashboard."""
     path = asked.http.scope["path"].removeprefix(asked.http.scope.get("root_path", "")) or "/"
     page = dashboard_files.FILES[path]
-    headers = {name.decode(): value.decode() for name, value in dashboard_files.HEADERS}
-    return Response(page.content, 200, {**headers, "content-type": page.content_type})
+    return Response(page.content, 200, {**dashboard_files.HEADERS, "content-type": page.content_type})
 
 
 for _path, _page in dashboard_files.FILES.items():

@@ -78,7 +78,7 @@ class ProblemError(RottingError):
         super().__init__(str(reason))
         self.kind = kind
         self.reason = reason
-        self.headers = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
     @property
     def status(self) -> int:

@@ -13,15 +13,13 @@ from contextlib import suppress
 from os import PathLike
 from typing import NamedTuple
 
-import msgspec
-
 from rotting.errors import InvalidValueError, MissingExtraError
 from rotting.registry import from_json as policy_from_json
 from rotting.server.http.admission import is_loopback
 from rotting.server.http.application import create_application
 from rotting.server.http.service import Service, ServiceOptions
 from rotting.server.store.database import Durability, all_records
-from rotting.server.store.events import decode
+from rotting.server.store.events import decode, encode
 
 try:
     import uvicorn
@@ -103,19 +101,12 @@ class _Server(uvicorn.Server):
         self._ready()
 
 
-class _Described(msgspec.Struct):
-    policy: msgspec.Raw
-
-
-_policy_of = msgspec.json.Decoder(_Described).decode
-
-
 def warm_up(service: Service, say: Callable[[str], None]) -> None:
     """Compile the policies of all bandits, so that no request waits for that, or have them compiled in the background."""
     from rotting.live.bandit import Bandit  # noqa: PLC0415 - imports much that is not needed to refuse wrong settings
 
     # Of ten thousand bandits, most have the same policy: it is made once.
-    described = {bytes(_policy_of(record.description).policy) for record in all_records(service.database)}
+    described = {encode(decode(record.description)["policy"]) for record in all_records(service.database)}
     for policy in {policy_from_json(decode(each)) for each in described}:
         bandit = Bandit(policy, arms=[0, 1], compile=service.options.compile)
         bandit.warm_up()
