@@ -34,7 +34,8 @@ for each in experiments.list_experiments():
 # Data
 # ----
 # The library looks for data files in the folder that the environment variable ``ROTTING_DATA`` names. If a file is missing, one
-# line says where to get it, and the other experiments run.
+# line says where to get it. The report uses those of Yahoo!; ``rotting.datasets.news()`` and ``rotting.datasets.batteries()``
+# are problems from the others.
 #
 # ==================== ============================================================ ==========================================
 # folder               files                                                        from

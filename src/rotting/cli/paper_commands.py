@@ -61,7 +61,7 @@ def _reproduce(options: argparse.Namespace) -> None:
     began = time.monotonic()
     with user_errors():
         names = [experiments.check_id(name) for name in options.experiment]
-        names = names or experiments.list_experiments(ours=options.all)
+        names = names or experiments.list_experiments(other=options.all)
     default = Path("reproduced", names[0] if len(names) == 1 else options.size)
     out = new_path("out", str(experiments.free_name(default)) if options.out is None else options.out)
     _check_report_extra()
@@ -94,7 +94,7 @@ def add_reproduce(commands: Commands) -> None:
     reproduce.add_argument(
         "experiment", nargs="*", help="rested-two-arms, ..., or another paper: fewa2019, levine2017; default: all of the paper"
     )
-    more = "also fewa2019, levine2017, and one of ours: real things that wear out, if their data are there"
+    more = "also the experiments of other papers: fewa2019, levine2017"
     reproduce.add_argument("--all", action="store_true", help=more)
     sizes = reproduce.add_mutually_exclusive_group()
     quick, full = "few runs: takes a few minutes (the default)", "as many runs as in the paper: takes hours"

@@ -106,4 +106,4 @@ def other_paper(
 
     longest = max(each.resolve_horizon() for each in problems.values())
     sizes = {"quick": GameSettings(longest, max(1, runs // 5)), "full": GameSettings(longest, runs)}
-    return Experiment(id, title, reference, sizes, prepare, findings, order, ours=True)
+    return Experiment(id, title, reference, sizes, prepare, findings, order, other=True)

@@ -26,7 +26,7 @@ def test_the_best_of_each_grid_is_compared(name: str) -> None:
     assert len({claim.id for claim in found.claims}) == len(found.claims) > 2
     title = experiments.about([finished]).title
     assert title == f"{finished.section.title}: reproduced"
-    assert name not in experiments.list_experiments(ours=False)
+    assert name not in experiments.list_experiments(other=False)
 
 
 def test_a_claim_compares_two_policies_on_its_games() -> None:

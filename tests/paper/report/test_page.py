@@ -61,7 +61,7 @@ def test_claims_are_counted_and_marked_without_colour(reader: Reader) -> None:
 
 
 def test_claims_of_each_kind_are_counted_alone() -> None:
-    """The tiles of the paper's experiments count neither theorems, nor claims of ours, nor those on other data."""
+    """The tiles of the paper's experiments count neither theorems nor those on other data."""
     first = sections()[0]
     four, *_ = first.findings.claims
     on_drawn = dataclasses.replace(four, id="drawn", synthetic=True)
@@ -181,14 +181,6 @@ def test_a_report_without_that_figure_begins_with_the_claims() -> None:
     written = page([Section("bare", "Bare", "nowhere", Findings(()))], ABOUT)
     assert 'class="opening"' not in written
     assert 'id="places"' not in written
-
-
-def test_a_section_without_its_data_is_folded_up() -> None:
-    bare = Section("bare", "Bare", "nowhere", Findings(("Much text.",), notes=("A file is missing.",)))
-    folded = '<details class="without"><summary>Left out: its data are not here</summary>'
-    assert folded in page([bare], ABOUT)
-    with_table = dataclasses.replace(bare, findings=dataclasses.replace(bare.findings, tables={"numbers": table()}))
-    assert folded not in page([with_table], ABOUT)
 
 
 def test_settings_are_said_once() -> None:

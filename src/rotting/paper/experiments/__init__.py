@@ -115,7 +115,7 @@ class Experiment(Generic[Settings]):
         findings: `findings(settings, prepared, results)` returns the text, figures, tables and claims of the report.
         order: the place of the experiment in the report.
         kind: whether it plays games, or checks the theorems of the paper.
-        ours: whether it is an addition of ours, which is not in the paper.
+        other: whether it is of another paper.
     """
 
     id: str
@@ -126,7 +126,7 @@ class Experiment(Generic[Settings]):
     findings: Callable[[Settings, Prepared, Results], Findings]
     order: int
     kind: Kind = Kind.EXPERIMENTS
-    ours: bool = False
+    other: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,20 +137,20 @@ class FinishedExperiment:
     results: Results = field(repr=False)
 
 
-def list_experiments(ours: bool = True) -> list[str]:
+def list_experiments(other: bool = True) -> list[str]:
     """Return the ids of all experiments, in the order of the report.
 
     Args:
-        ours: whether to include those that are not the paper's.
+        other: whether to include those of other papers.
 
     Example:
         >>> list_experiments()[0]
         'rested-two-arms'
-        >>> "real-decay" in list_experiments(), "real-decay" in list_experiments(ours=False)
+        >>> "fewa2019" in list_experiments(), "fewa2019" in list_experiments(other=False)
         (True, False)
     """
     names = sorted(_ids(), key=lambda name: find(name).order)
-    return [name for name in names if ours or not find(name).ours]
+    return [name for name in names if other or not find(name).other]
 
 
 def _ids() -> list[str]:
@@ -329,7 +329,7 @@ def about(finished: Sequence[FinishedExperiment], seconds: float = 0.0, kept: Or
         "RAW-UCB plays arms that wear out, with time or with use; here are the figures, tables and claims of its paper "
         "(Seznec, Ménard, Lazaric and Valko, AISTATS 2020), from games of our own."
     )
-    others = [each.section for each in finished if find(each.section.id).ours]
+    others = [each.section for each in finished if find(each.section.id).other]
     if len(others) == len(finished):
         title = " and ".join(each.title for each in others)
         subject = f"Figures, tables and claims, from games of our own. {'. '.join(each.reference for each in others)}."

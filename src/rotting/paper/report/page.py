@@ -230,8 +230,6 @@ def _section(section: Section, before: Sequence[Section], about: ReportAbout) ->
             _settings(section, before),
         ]
     )
-    if found.notes and not (found.figures or found.tables):
-        body = f'<details class="without"><summary>Left out: its data are not here</summary>{body}</details>'
     return (
         f'<section id="{escape(section.id)}"><h2>{escape(section.title)}</h2>'
         f'<p class="meta">{escape(section.reference)}{claims}</p>{body}</section>'
