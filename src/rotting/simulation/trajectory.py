@@ -16,13 +16,14 @@ from rotting.common.progress import Progress
 from rotting.common.rules import nonnegative_int, run_number
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError, MissingExtraError
 from rotting.policies.kernels.readable_errors import is_library_code
+from rotting.policies.parts.plain import is_plain
 from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
 from rotting.problems.oracle import regret_against
 from rotting.simulation.engines.extensions import PLAYED, REASONS, check_size
 from rotting.simulation.engines.task import Chunk, Game, Task
 from rotting.simulation.engines.threads import Threads
-from rotting.simulation.plan import Simulation
+from rotting.simulation.plan import Competitor, Simulation, Tuned
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -205,7 +206,7 @@ class Trajectory:
 
 
 def play(
-    policy: Policy, problem: Problem | ProblemFamily, run: int = 0, seed: int = 0, horizon: int | None = None
+    policy: Competitor, problem: Problem | ProblemFamily, run: int = 0, seed: int = 0, horizon: int | None = None
 ) -> Trajectory:
     """Play one run, and return every round of it: arms, rewards, means, regret, and the policy's index of every arm.
 
@@ -213,7 +214,7 @@ def play(
     and 24 more for a policy that explains its choices; more than 8 GiB is refused.
 
     Args:
-        policy: the policy that plays.
+        policy: the policy that plays; or a plain class, as for `simulate`.
         problem: the problem, or a family, of which the problem of this run is played.
         run: the number of the run, from 0 on.
         seed: as for `simulate`.
@@ -231,10 +232,11 @@ def play(
         >>> game.arm[:4], game.index[3].shape
         (array([0, 1, 0, 0], dtype=uint8), (2,))
     """
-    if not isinstance(policy, Policy):
+    if not isinstance(policy, Policy | Tuned) and not is_plain(policy):
         raise InvalidTypeError("policy", "be a policy such as RAWUCB(alpha=1.4)", policy)
     run = run_number("run", run)
     simulation = Simulation(policy, problem, horizon, seed=seed)
+    (policy,) = simulation.policies
     record = PLAYED if policy.kernel.explain is None else PLAYED + REASONS
     check_size(record, 1, simulation.horizon, simulation.problem.n_arms)
     # Arguments are checked one by one, which takes long for every round.

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -169,10 +170,27 @@ def test_only_games_of_other_policies_are_kept(tmp_path: Path) -> None:
     assert sum(store.reused.values()) == 2
 
 
+def test_settings_vary_in_a_study() -> None:
+    players = rotting.grid(PlainUCB1, n_arms=2, sigma=[0.5, 1.0])
+    study = rotting.sweep(players, rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0], horizon=HORIZON), runs=2)
+    assert study.varying == ("L", "PlainUCB1.sigma")
+    assert study.plot(x="PlainUCB1.sigma").axes[0].get_xlabel() == "PlainUCB1.sigma"
+    plt.close("all")
+
+
+def test_one_run_is_that_of_the_simulation() -> None:
+    game = rotting.play(PlainUCB1, TWO, run=2, seed=3)
+    result = rotting.simulate(PlainUCB1, TWO, runs=3, seed=3, record="arms")
+    assert result.arms is not None
+    assert np.array_equal(game.arm, result.arms[0, 2])
+    assert game.index is None
+    assert rotting.play(rotting.tuned(lambda T: PlainUCB1), TWO, run=2, seed=3).regret[-1] == result.regret[0, 2, -1]
+
+
 def test_a_sweep_plays_plain_classes_on_problems_of_any_number_of_arms() -> None:
     problems = [Problem.rested([0.5] * K, rotting.Gaussian(), HORIZON) for K in (2, 5)]
     study = rotting.sweep([PlainUCB1, rotting.UCB1(sigma=1.0)], problems, runs=2)
-    assert [each.policies[0].label for each in study.results] == ["PlainUCB1"] * 2
+    assert [each.policies[0].label for each in study.results] == ["PlainUCB1, sigma=1"] * 2
     assert "neither timed nor kept: PlainUCB1" in str(study.table())
 
 
@@ -283,7 +301,7 @@ def test_other_engines_are_refused_before_they_start() -> None:
 
 def test_policies_are_told_apart_by_their_settings_and_their_source() -> None:
     one, two, other = as_policy(PlainUCB1, 2), as_policy(lambda K: PlainUCB1(K, 0.5), 5), as_policy(PlainRAWUCB, 2)
-    assert repr(two) == "PlainUCB1(sigma=0.5)"
+    assert (repr(one), repr(two)) == ("PlainUCB1(sigma=1.0)", "PlainUCB1(sigma=0.5)")
     assert one == as_policy(PlainUCB1(3), 3)
     assert hash(one) == hash(as_policy(PlainUCB1(3), 3))
     assert len({one, two, other}) == 3

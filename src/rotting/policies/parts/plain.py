@@ -230,14 +230,14 @@ class UnknownPolicy(PlainPolicy):
 
 
 def _settings_of(player: object) -> dict[str, Any]:
-    """Return the arguments of the constructor that an object keeps, if they are numbers or texts and not their defaults."""
+    """Return the arguments of the constructor that an object keeps, if they are numbers or texts."""
     found = {}
     for place, (name, argument) in enumerate(_arguments(type(player)).items()):
         value = getattr(player, name, None)
         value = value.item() if isinstance(value, np.generic) else value
         number = isinstance(value, int | float) and math.isfinite(value)
         arms = name in _MADE_FROM or (place == 0 and argument.default is argument.empty)
-        if (number or isinstance(value, str)) and not arms and value != argument.default:
+        if (number or isinstance(value, str)) and not arms:
             found[name] = value
     return found
 
