@@ -49,7 +49,7 @@ class ProblemFamily:
 
     Args:
         draw: called for each run with a `numpy.random.Generator`; returns a `Problem`. All problems of a family have the same
-            number of arms and the same noise.
+            number of arms and the same noise, and the same functions if arms have a memory.
         name: the name of the family in results.
 
     Example:
@@ -64,7 +64,10 @@ class ProblemFamily:
     """
 
     is_value: ClassVar[bool] = False
-    """Whether families of the same `repr` draw the same problems; not so for functions, whose `repr` is only a name."""
+    """Whether families of the same `repr` draw the same problems; not so for functions, whose `repr` is only a name.
+
+    Games of other families are kept, too (`keep=`): their problems are drawn again and compared. They are not sent to clusters.
+    """
 
     def __init__(self, draw: Callable[[np.random.Generator], Problem], name: str | None = None) -> None:
         if not callable(draw):

@@ -42,7 +42,7 @@ GREEDY_RECOVERING = "greedy (not optimal: some arms recover)"
 GREEDY_STATEFUL = "greedy (some arms have a memory: whether it is optimal is not known)"
 
 MAX_SHARES = 2_000_000_000  # of divisions * T^2, which takes a second or two
-MAX_SITUATIONS = 100_000  # into which sequences of pulls can lead; a round of so many takes about a second
+MAX_SITUATIONS = 200_000  # into which sequences of pulls lead, in all rounds together; so many take a few seconds
 MAX_STATES = 50_000_000  # of (T + 1)^(1 + arms that follow their pulls), which takes less than a second
 
 
@@ -406,7 +406,7 @@ def _by_brute_force(problem: Problem, horizon: int) -> Floats:
     optimum = np.empty(horizon)
     # Of each arm: its pulls, the round after the last one, and the state in that round.
     begin = tuple((0, 1, arm.first_state() if isinstance(arm, Stateful) else None) for arm in arms)
-    best = {begin: 0.0}
+    best, total = {begin: 0.0}, 0
     for t in range(1, horizon + 1):
         after: dict[tuple[Any, ...], float] = {}
         for situation, reward in best.items():
@@ -425,9 +425,10 @@ def _by_brute_force(problem: Problem, horizon: int) -> Floats:
                     moved = (1, t + 1, None) if recovers else (n + 1, 1, None)
                 found = (*now[:i], moved, *now[i + 1 :])
                 after[found] = max(after.get(found, -math.inf), reward + mean)
-        if len(after) > MAX_SITUATIONS:
+        total += len(after)
+        if total > MAX_SITUATIONS:
             rule = f"be at most {t - 1} for the optimum of these arms, of which every sequence of pulls is tried"
-            price = f": after {t} rounds there are {len(after):,} situations, and at most {MAX_SITUATIONS:,} are computed"
+            price = f": {t} rounds lead into {total:,} situations, and at most {MAX_SITUATIONS:,} are computed"
             raise InvalidValueError("horizon", rule, horizon, hint=price)
         best = after
         optimum[t - 1] = max(best.values())
