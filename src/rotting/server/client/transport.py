@@ -224,7 +224,7 @@ class BlockingTransport(_BaseTransport[SyncClient]):
     def clean_up(self, call: Call[object]) -> None:
         """Make a call in a thread, and ignore its result."""
         process = self._process()
-        if len(process.cleanups) < _MAX_CLEANUPS:
+        if len(process.cleanups) < _MAX_CONNECTIONS:  # each has a thread, and more would only wait for a connection
             future = _in_thread(lambda: retries.run_blocking(retries.send_with_retries(call, self, _CLEANUP)))
             process.cleanups.add(future)
             future.add_done_callback(process.cleanups.discard)
