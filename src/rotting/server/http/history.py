@@ -172,7 +172,7 @@ class RewardBuckets:
         return sum(number for minute, number in self._minutes if minute > now // 60 - 60)
 
     def _add_decision(self, name: Hashable, round: int) -> int:
-        arm = restore_arm(name)
+        arm = name if type(name) is str else restore_arm(name)
         number = self._numbers.get(arm)
         if number is None:
             number = self._numbers[arm] = len(self.arms)
