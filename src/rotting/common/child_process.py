@@ -1,4 +1,4 @@
-"""Work in a child process: a pickled callable is sent, and its pickled result comes back.
+"""Work in a child process, which is sent a pickled callable.
 
 The child is a new process, not a fork, and has a session of its own, so that Ctrl-C does not reach it. It ends with its parent,
 however that ends.
@@ -12,41 +12,31 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
-
-T = TypeVar("T")
 
 _PARENT_SECONDS = 0.5  # between two checks for the parent
 
 
-def run_in_child(work: Callable[[], T], quiet: bool = False) -> T:
-    """Return what a callable without arguments returns in a new process.
+def run_in_child(work: Callable[[], object]) -> None:
+    """Call a picklable function without arguments in a new process, whose output is dropped, and wait until it has returned.
 
     If the process fails or is killed, `subprocess.CalledProcessError` is raised; if it cannot be started, `OSError`.
 
-    Args:
-        work: can be pickled, as its result can.
-        quiet: whether to drop what the process writes to standard error, such as the traceback of its failure.
-
     Example:
-        >>> from functools import partial
-        >>> run_in_child(partial(max, 3, 5))
-        5
+        >>> import time
+        >>> run_in_child(time.time)
     """
     if not sys.executable or getattr(sys, "frozen", False):
         raise OSError("there is no Python to start")
     paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)  # it finds the modules that this process finds
-    done = subprocess.run(  # noqa: S603 - the command is written here
+    subprocess.run(  # noqa: S603 - the command is written here
         [sys.executable, "-P", "-m", __name__, str(os.getpid())],
         input=pickle.dumps(work),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL if quiet else None,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": paths},
         start_new_session=True,
         check=True,
     )
-    result: T = pickle.loads(done.stdout)  # noqa: S301 - what the child wrote
-    return result
 
 
 def _end_with(parent: int) -> None:
@@ -62,9 +52,7 @@ def _work(parent: int) -> None:
         work = pickle.load(sys.stdin.buffer)  # noqa: S301 - what the parent wrote
     except EOFError:  # it was interrupted before it had written anything
         sys.exit(1)
-    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answer:
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever is printed must not be taken for the answer
-        pickle.dump(work(), answer)
+    work()
 
 
 if __name__ == "__main__":

@@ -212,7 +212,10 @@ file.unlink()
 NEVER = """
 import os, sys, rotting
 started = []
-sys.addaudithook(lambda event, arguments: started.append("subprocess") if event == "subprocess.Popen" else None)
+def note(event, arguments):
+    if event == "subprocess.Popen" and arguments[0] != "git":  # which tells the commit
+        started.append(arguments[0])
+sys.addaudithook(note)
 {}
 assert "numba" not in sys.modules and not started
 assert not any(files for _, _, files in os.walk(os.environ["NUMBA_CACHE_DIR"]))

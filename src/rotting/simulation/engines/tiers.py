@@ -258,7 +258,7 @@ class Functions:
         If the child was killed, the function stays interpreted: compiling may need more memory than there is.
         """
         try:
-            run_in_child(partial(compile_function, self._make_entries, name), quiet=True)
+            run_in_child(partial(compile_function, self._make_entries, name))
         except subprocess.CalledProcessError as error:
             if error.returncode < 0:  # the number of the signal
                 return
