@@ -118,5 +118,5 @@ def test_no_name_and_several_names_get_a_line_of_usage(names: list[str], got: st
 def test_the_import_takes_its_place() -> None:
     text = (ROOT / "src" / "rotting" / "__init__.py").read_text("utf-8")
     changed = with_import(text, "my_ucb", "MyUCB")
-    assert "m_ucb import MUCB as MUCB\n    from rotting.policies.my_ucb import MyUCB as MyUCB\n" in changed
+    assert "meta import META as META\n    from rotting.policies.my_ucb import MyUCB as MyUCB\n" in changed
     assert changed.replace("    from rotting.policies.my_ucb import MyUCB as MyUCB\n", "") == text
