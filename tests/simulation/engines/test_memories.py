@@ -102,6 +102,7 @@ POLICIES: list[Policy] = [rotting.UCB1(), rotting.RAWUCB(sigma=0.3), rotting.Tho
 # Compiling takes longer than a game.
 SOME = POLICIES if INTERPRETED else POLICIES[:1]
 NAMES = list(PROBLEMS) if INTERPRETED or STRESS else ["late", "mixed"]
+FEW_NAMES = NAMES if INTERPRETED or STRESS else ["late"]
 
 
 class ByHand:
@@ -209,7 +210,7 @@ def test_compiled_games_are_the_interpreted_ones(name: str) -> None:
     assert compiled == interpreted
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FEW_NAMES)
 def test_nothing_depends_on_who_asks(name: str) -> None:
     """`play` asks every arm for its mean in every round, `simulate` only the arm that is pulled."""
     problem = PROBLEMS[name]
@@ -220,7 +221,7 @@ def test_nothing_depends_on_who_asks(name: str) -> None:
     assert game.regret.tobytes() == many.regret[0, 5].tobytes()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FEW_NAMES)
 def test_a_short_game_is_the_beginning_of_a_long_one(name: str) -> None:
     short, long = (rotting.play(rotting.UCB1(), PROBLEMS[name], run=1, horizon=horizon) for horizon in (37, HORIZON))
     assert short.arm.tolist() == long.arm[:37].tolist()
@@ -402,6 +403,29 @@ def test_a_problem_with_a_memory_is_described(tmp_path: Path) -> None:
     result.save(tmp_path / "result")
     assert rotting.Result.load(tmp_path / "result") == result
     assert "code" in result.problem
+
+
+def whole(p: Any, s: Walk, t: int, n: int, rounds: int) -> Walk:
+    return Walk(0, s.pulls)
+
+
+def level(p: Any, s: Walk, t: int, n: int) -> float:
+    return 0.1 * s.level
+
+
+def climb(p: Any, s: Walk, t: int, n: int, pulled: int) -> Walk:
+    return Walk(s.level + 1.0, 1)
+
+
+def ground(p: Any) -> Walk:
+    return Walk(0, 0)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="compiles")
+def test_whole_numbers_in_a_state_become_floats() -> None:
+    problem = Problem([Stateful(ground, level, climb, rest=whole), Rested(0.15)], NOISE, HORIZON)
+    compiled, interpreted = (rotting.simulate(rotting.UCB1(), problem, runs=2, compile=mode) for mode in ("now", "never"))
+    assert compiled == interpreted
 
 
 def bad_state(p: Any) -> str:

@@ -56,6 +56,12 @@ def read_state(rows: Floats, i: int) -> Any:
 
 
 @slot
+def as_floats(s: Any) -> Any:
+    """Slot: returns a state whose numbers are floats, as those of `read_state` are."""
+    raise NotImplementedError
+
+
+@slot
 def write_state(rows: Floats, i: int, s: Any) -> None:
     """Slot: writes a state into row i, behind its first column."""
     raise NotImplementedError
@@ -113,7 +119,7 @@ def rested_state(m: Any, b: Board, i: int, t: int) -> Any:
     """Return the state of round t, from that after the last pull, which is kept: another round may be asked for next."""
     since, s = int(b.states[i, SINCE]), read_state(b.states, i)
     if since < t:
-        s = arm_rest(read_params(m.arm_params, i), s, since, b.pulls[i], t - since)
+        s = as_floats(arm_rest(read_params(m.arm_params, i), s, since, b.pulls[i], t - since))
     return s
 
 
@@ -244,8 +250,8 @@ def _bound(kernel: ArmKernel) -> dict[str, KernelFunction]:
         arm_init: kernel.init,
         arm_step: kernel.step,
         arm_mean: kernel.mean,
-        read_params: _reader("read_params", *kernel.params, first=0),
-        read_state: _reader("read_state", *kernel.state, first=SINCE + 1),
+        read_params: _returning("read_params(rows, i)", kernel.params, "rows[i, {}]", first=0),
+        read_state: _returning("read_state(rows, i)", kernel.state, "rows[i, {}]", first=SINCE + 1),
         write_state: _writer(*kernel.state),
     }
     if not takes_key(kernel.init, "init"):
@@ -253,7 +259,8 @@ def _bound(kernel: ArmKernel) -> dict[str, KernelFunction]:
     if not takes_key(kernel.step, "step"):
         parts[arm_step] = bind(step_without_key, {own_step: kernel.step})
     if kernel.rest is not None:
-        parts |= {state_now: rested_state, arm_rest: kernel.rest}
+        one = "1.0 * s" if kernel.state[0] is float else "1.0 * s[{}]"
+        parts |= {state_now: rested_state, arm_rest: kernel.rest, as_floats: _returning("as_floats(s)", kernel.state, one)}
     if kernel.draws:
         parts[no_key] = key_of_arm
     return bind_all({"start": start, "mean": mean_of_memory, "pull": pull}, parts)
@@ -262,11 +269,19 @@ def _bound(kernel: ArmKernel) -> dict[str, KernelFunction]:
 # Compiled code cannot loop over the numbers of a NamedTuple, so that these functions are generated as source code.
 
 
-def _reader(name: str, form: type, size: int, first: int) -> KernelFunction:
-    """Return a function that returns the columns of a row from `first` on, in the form of parameters or of a state."""
-    columns = [f"rows[i, {first + k}]" for k in range(size)]
-    value = f"Form({', '.join(columns)})" if hasattr(form, "_fields") else f"({''.join(f'{each}, ' for each in columns)})"
-    return _generated(f"def {name}(rows, i):\n    return {columns[0] if form is float else value}\n", name, Form=form)
+def _returning(head: str, form: tuple[type, int], number: str, first: int = 0) -> KernelFunction:
+    """Return a function whose result has the form of parameters or of a state.
+
+    Args:
+        head: its name and arguments.
+        form: the class of the result, and how many numbers it has.
+        number: the code of the k-th number, from k = `first` on.
+        first: the first k.
+    """
+    kind, size = form
+    numbers = [number.format(first + k) for k in range(size)]
+    value = f"Form({', '.join(numbers)})" if hasattr(kind, "_fields") else f"({''.join(f'{each}, ' for each in numbers)})"
+    return _generated(f"def {head}:\n    return {numbers[0] if kind is float else value}\n", head.partition("(")[0], Form=kind)
 
 
 def _writer(form: type, size: int) -> KernelFunction:
