@@ -18,6 +18,7 @@ from rotting.common.short_numbers import plural
 from rotting.errors import InvalidArgumentError, InvalidTypeError, InvalidValueError
 from rotting.policies.kernels.binding import digest, plain_function
 from rotting.policies.kernels.code_checks import check_arguments
+from rotting.policies.kernels.random_numbers import derive_key, subkey
 from rotting.problems.arms import Arm, Formula, Recovering, Rested, Restless, Tabulated, Visiting, check_size
 from rotting.problems.decays import decays_of
 from rotting.problems.delays import Delay
@@ -509,7 +510,7 @@ def means_caption(problem: Problem) -> str:
 def means_if_always_pulled(problem: Problem, i: int, rounds: Ints) -> Floats:
     """Return the mean of arm i in each round if it is pulled in every round in which it is present.
 
-    A recovering arm is pulled in the first of these rounds only.
+    A recovering arm is pulled in the first of these rounds only. An arm that moves at random moves as in run 0 of seed 0.
     """
     if problem.formula is not None:
         return np.array([problem.mean(i, t, t - 1) for t in rounds.tolist()])
@@ -518,14 +519,14 @@ def means_if_always_pulled(problem: Problem, i: int, rounds: Ints) -> Floats:
     first, last = (int(each[i]) for each in problem.presence_rounds())
     bare = problem.bare_arms[i]
     if isinstance(bare, Stateful):
-        return _means_of_memory(bare, rounds, first, last)
+        return _means_of_memory(bare, rounds, first, last, subkey(subkey(derive_key(0, "memory"), 0), i))
     return np.array([lookup(table, arm, t, t - first) if first <= t <= last else math.nan for t in rounds.tolist()])
 
 
-def _means_of_memory(arm: Stateful, rounds: Ints, first: int, last: int) -> Floats:
+def _means_of_memory(arm: Stateful, rounds: Ints, first: int, last: int, key: int) -> Floats:
     """Return the mean of an arm with a memory in each round if it is pulled from round `first` to round `last`."""
-    found, state, n = {}, arm.state_at(arm.first_state(), 1, first, 0), 0
+    found, state, n = {}, arm.state_at(arm.first_state(key), 1, first, 0, key), 0
     for t in range(first, min(last, int(rounds[-1])) + 1):
         found[t] = float(arm.mean(arm.params, state, t, n))
-        state, n = arm.next_state(state, t, n, 1), n + 1
+        state, n = arm.next_state(state, t, n, 1, key), n + 1
     return np.array([found.get(t, math.nan) for t in rounds.tolist()])

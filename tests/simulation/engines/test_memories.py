@@ -28,6 +28,7 @@ from rotting.problems import (
 )
 from rotting.problems.noise import Bernoulli, Gaussian, Noiseless
 from rotting.problems.oracle import GREEDY_STATEFUL
+from rotting.problems.problem import means_if_always_pulled
 from rotting.simulation.engines.chunk_store import ChunkStore
 from rotting.simulation.plan import Simulation
 from rotting.simulation.simulate import simulate_all
@@ -397,6 +398,8 @@ def test_a_problem_with_a_memory_is_described(tmp_path: Path) -> None:
     assert len(problem.kernels) == 3
     assert repr(STEPPED[0]) == "Stateful(fresh, satiated, satiate, params=Satiation(base=0.9, decay=0.8, weight=0.2))"
     assert "arm 5" in problem._repr_html_()
+    game = rotting.play(rotting.UCB1(), Problem(WALKING[:1], NOISE), horizon=30)
+    assert means_if_always_pulled(game.problem, 0, np.arange(1, 31)).tolist() == game.mean.tolist()
     assert problem == Problem(problem.arms, NOISE, HORIZON)
     assert hash(problem.arms) == hash(Problem(problem.arms, NOISE, HORIZON).arms)
     result = rotting.simulate(rotting.UCB1(), problem, runs=3)
