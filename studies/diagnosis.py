@@ -53,6 +53,7 @@ def judge(name: str, seed: int, gains: bool) -> Counter[str]:
             counts["worn found"] += arm.verdict == "wears out"
     counts["wrong arm"] = wrong > 0
     if gains:
+        counts["judged gain"] = 1
         counts.update(_judge_gain(log, truth, found))
     counts["wrong"] = bool(counts["wrong clock"] or counts["wrong arm"] or counts["wrong gain"])
     return counts
@@ -95,7 +96,8 @@ def pages(figures: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
             f"{counts.get(what, 0) / logs:.0%}" for what in ("right clock", "half right clock", "wrong clock", "wrong arm")
         ]
         worn = f"{counts['worn found'] / counts['worn']:.0%}" if counts.get("worn") else "-"
-        rows.append([name, *shares, worn, str(counts.get("advised", 0)), str(counts.get("wrong gain", 0))])
+        gains = [str(counts.get(what, 0)) if counts.get("judged gain") else "-" for what in ("advised", "wrong gain")]
+        rows.append([name, *shares, worn, *gains])
     total: Counter[str] = Counter()
     for each in figures.values():
         total.update(each)
