@@ -64,6 +64,14 @@ def test_drawn_signs_give_the_p_value_of_all_signs() -> None:
     assert sign_flip_test(differences).tolist() == exact.tolist()
 
 
+def test_many_runs_are_flipped_in_groups() -> None:
+    differences = np.random.default_rng(9).gamma(1.0, size=(3, 1_001)) - 0.95
+    grouped = np.add.reduceat(differences, np.arange(0, 1_001, 6), axis=1)
+    assert grouped.shape == (3, 167)
+    assert sign_flip_test(differences).tolist() == sign_flip_test(grouped).tolist()
+    assert sign_flip_test(np.repeat([[1.0], [0.0]], 50_001, axis=1)).tolist() == [1e-4, 1.0]
+
+
 def test_studies_of_equal_policies_hardly_ever_find_a_difference() -> None:
     """Of 500 studies at 5 %, 25 are expected to; more than 50 have a chance of 2e-6."""
     rng = np.random.default_rng(4)

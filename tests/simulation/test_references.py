@@ -1,5 +1,6 @@
 """What regret is measured against, where one chooses it."""
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 import rotting
 from rotting.problems import Problem, Recovering, Rested, Restless, Sum, Visiting, two_arms
+from rotting.simulation.references import SingleArm, reference_policies
 from rotting.simulation.result import Result
 from tests.helpers.command import run_command
 
@@ -136,6 +138,14 @@ def test_tables_plots_and_frames_name_the_chosen_reference() -> None:
             assert words.replace("_", r"\_") in table.to_latex()
         assert set(result.to_pandas()["reference"]) == {result.reference}
         assert result.to_json()["optimal"] is False
+
+
+def test_a_single_arm_is_a_value_that_other_processes_can_play() -> None:
+    one = SingleArm(2)
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert reference_policies("best arm", 3) == [SingleArm(0), SingleArm(1), one]
+    compiled = rotting.simulate(POLICIES, two_arms(horizon=40), runs=2, reference="best arm", compile="auto")
+    assert compiled == rotting.simulate(POLICIES, two_arms(horizon=40), runs=2, reference="best arm", compile="never")
 
 
 def test_another_reference_is_another_result(tmp_path: Path) -> None:

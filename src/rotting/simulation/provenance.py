@@ -2,7 +2,6 @@
 
 import platform
 import subprocess
-from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -32,12 +31,11 @@ def _commit() -> str | None:
 
 @cache
 def _digest_of(kernel: Kernel) -> str:
-    functions = (getattr(kernel, each.name) for each in fields(kernel))
-    return "-".join(digest(each) for each in functions if each is not None)
+    return "-".join(map(digest, (kernel.init, kernel.choose, kernel.update)))
 
 
 def code_digest(policy: Policy) -> str:
-    """Return a digest of the functions of a policy and of all that they call, or of the source of a plain class.
+    """Return a digest of the functions that decide the choices of a policy, or of the source of a plain class.
 
     Example:
         >>> from rotting.policies.ucb1 import UCB1
