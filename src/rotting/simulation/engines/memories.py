@@ -1,7 +1,7 @@
 """Arms with a memory in the game loop.
 
 The state of an arm is a row of the board. A game binds the functions of its arms into those of this module, once for each
-`ArmKernel`, and links these by the number of the arm's kernel (`by_kind`).
+`ArmKernel`, and calls these by the number of the arm's kernel.
 """
 
 from collections.abc import Sequence
@@ -67,28 +67,6 @@ def write_state(rows: Floats, i: int, s: Any) -> None:
     raise NotImplementedError
 
 
-@slot
-def own_init(p: Any) -> Any:
-    """Slot: an `init` that draws nothing."""
-    raise NotImplementedError
-
-
-@slot
-def own_step(p: Any, s: Any, t: int, n: int, pulled: int) -> Any:
-    """Slot: a `step` that draws nothing."""
-    raise NotImplementedError
-
-
-def init_without_key(p: Any, key: int) -> Any:
-    """Return the first state of an arm that draws nothing."""
-    return own_init(p)
-
-
-def step_without_key(p: Any, s: Any, t: int, n: int, pulled: int, key: int) -> Any:
-    """Return the next state of an arm that draws nothing."""
-    return own_step(p, s, t, n, pulled)
-
-
 def no_key(b: Board, i: int) -> int:
     """Return any number: the arm draws nothing."""
     return 0
@@ -136,60 +114,24 @@ def pull(m: Any, b: Board, i: int, t: int) -> float:
     return 0.0
 
 
-# Arms of several kernels, and arms with a table.
+# All arms: those of each kernel, and those with a table.
 
 
 @slot
-def this_kind(m: Any, b: Board, i: int, t: int) -> float:
-    """Slot: the function of the first kernel."""
+def start_arm(m: Any, b: Board, i: int, t: int) -> float:
+    """Slot: `start` of the arm's kernel."""
     raise NotImplementedError
 
 
 @slot
-def other_kinds(m: Any, b: Board, i: int, t: int, kind: int) -> float:
-    """Slot: `by_kind` of the kernels after the first, or what is done with an arm that has a table."""
+def pull_arm(m: Any, b: Board, i: int, t: int) -> float:
+    """Slot: `pull` of the arm's kernel."""
     raise NotImplementedError
 
 
-def by_kind(m: Any, b: Board, i: int, t: int, kind: int) -> float:
-    """Call the function of the arm's kernel."""
-    if kind == 0:
-        return this_kind(m, b, i, t)
-    return other_kinds(m, b, i, t, kind - 1)
-
-
-@slot
-def mean_of_table(m: Any, b: Board, i: int, t: int) -> float:
-    """Slot: returns the mean of an arm that has a table."""
-    raise NotImplementedError
-
-
-def mean_in_table(m: Any, b: Board, i: int, t: int, kind: int) -> float:
-    """Return the mean of an arm that has a table."""
-    return mean_of_table(m, b, i, t)
-
-
-def nothing(m: Any, b: Board, i: int, t: int, kind: int) -> float:
+def nothing(m: Any, b: Board, i: int, t: int) -> float:
     """Do nothing: an arm with a table has no state."""
     return 0.0
-
-
-@slot
-def start_by_kind(m: Any, b: Board, i: int, t: int, kind: int) -> float:
-    """Slot: `by_kind` of `start`."""
-    raise NotImplementedError
-
-
-@slot
-def mean_by_kind(m: Any, b: Board, i: int, t: int, kind: int) -> float:
-    """Slot: `by_kind` of `mean_of_memory`."""
-    raise NotImplementedError
-
-
-@slot
-def pull_by_kind(m: Any, b: Board, i: int, t: int, kind: int) -> float:
-    """Slot: `by_kind` of `pull`."""
-    raise NotImplementedError
 
 
 def start_all(m: Any, b: Board, run: int) -> None:
@@ -197,17 +139,12 @@ def start_all(m: Any, b: Board, run: int) -> None:
     if b.passed[0] == 0:
         b.passed[2] = subkey(m.memory_key[0], run)
         for i in range(b.pulls.size):
-            start_by_kind(m, b, i, 1, m.arm_kinds[i])
-
-
-def mean_of_any(m: Any, b: Board, i: int, t: int) -> float:
-    """Return the mean of arm i at round t."""
-    return mean_by_kind(m, b, i, t, m.arm_kinds[i])
+            start_arm(m, b, i, 1)
 
 
 def count_and_move(m: Any, b: Board, i: int, t: int) -> None:
     """Count a pull, and move the arm's state on."""
-    pull_by_kind(m, b, i, t, m.arm_kinds[i])
+    pull_arm(m, b, i, t)
     b.pulls[i] += 1
 
 
@@ -226,21 +163,13 @@ def memory_parts(
         mean: the function to replace, which returns the mean of an arm that has a table.
         count: the function to replace, which counts a pull.
     """
-    # A copy of `mean` is not replaced by itself.
-    means = bind(mean_in_table, {mean_of_table: with_names(mean, {})})
-    starts: KernelFunction = nothing
-    pulls: KernelFunction = nothing
-    for kernel in reversed(kernels):
-        own = _bound(kernel)
-        starts, means, pulls = (
-            bind(by_kind, {this_kind: own[name], other_kinds: others})
-            for name, others in (("start", starts), ("mean", means), ("pull", pulls))
-        )
+    own = [_bound(kernel) for kernel in kernels]
+    table = with_names(mean, {})  # a copy, which is not replaced by itself
     return {
         new_states: states_of_arms,
-        start_arms: bind(start_all, {start_by_kind: starts}),
-        mean: bind(mean_of_any, {mean_by_kind: means}),
-        count: bind(count_and_move, {pull_by_kind: pulls}),
+        start_arms: bind(start_all, {start_arm: _by_kind([each["start"] for each in own], nothing)}),
+        mean: _by_kind([each["mean"] for each in own], table),
+        count: bind(count_and_move, {pull_arm: _by_kind([each["pull"] for each in own], nothing)}),
     }
 
 
@@ -255,9 +184,10 @@ def _bound(kernel: ArmKernel) -> dict[str, KernelFunction]:
         write_state: _writer(*kernel.state),
     }
     if not takes_key(kernel.init, "init"):
-        parts[arm_init] = bind(init_without_key, {own_init: kernel.init})
+        parts[arm_init] = _generated("def arm_init(p, key):\n    return own(p)\n", own=kernel.init)
     if not takes_key(kernel.step, "step"):
-        parts[arm_step] = bind(step_without_key, {own_step: kernel.step})
+        source = "def arm_step(p, s, t, n, pulled, key):\n    return own(p, s, t, n, pulled)\n"
+        parts[arm_step] = _generated(source, own=kernel.step)
     if kernel.rest is not None:
         one = "1.0 * s" if kernel.state[0] is float else "1.0 * s[{}]"
         parts |= {state_now: rested_state, arm_rest: kernel.rest, as_floats: _returning("as_floats(s)", kernel.state, one)}
@@ -266,7 +196,16 @@ def _bound(kernel: ArmKernel) -> dict[str, KernelFunction]:
     return bind_all({"start": start, "mean": mean_of_memory, "pull": pull}, parts)
 
 
-# Compiled code cannot loop over the numbers of a NamedTuple, so that these functions are generated as source code.
+# Compiled code can loop neither over functions nor over the numbers of a NamedTuple: these functions are generated as source.
+
+
+def _by_kind(functions: Sequence[KernelFunction], otherwise: KernelFunction) -> KernelFunction:
+    """Return a function that calls the one of the arm's kernel, or `otherwise` for an arm with a table."""
+    names: dict[str, object] = {f"of_{k}": function for k, function in enumerate(functions)}
+    lines = [f"    if m.arm_kinds[i] == {k}:\n        return of_{k}(m, b, i, t)\n" for k in range(len(functions))]
+    return _generated(
+        f"def by_kind(m, b, i, t):\n{''.join(lines)}    return otherwise(m, b, i, t)\n", otherwise=otherwise, **names
+    )
 
 
 def _returning(head: str, form: tuple[type, int], number: str, first: int = 0) -> KernelFunction:
@@ -281,19 +220,20 @@ def _returning(head: str, form: tuple[type, int], number: str, first: int = 0) -
     kind, size = form
     numbers = [number.format(first + k) for k in range(size)]
     value = f"Form({', '.join(numbers)})" if hasattr(kind, "_fields") else f"({''.join(f'{each}, ' for each in numbers)})"
-    return _generated(f"def {head}:\n    return {numbers[0] if kind is float else value}\n", head.partition("(")[0], Form=kind)
+    return _generated(f"def {head}:\n    return {numbers[0] if kind is float else value}\n", Form=kind)
 
 
 def _writer(form: type, size: int) -> KernelFunction:
     """Return a function that writes a state into a row, after the first column."""
     lines = [f"    rows[i, {SINCE + 1 + k}] = {'s' if form is float else f's[{k}]'}\n" for k in range(size)]
-    return _generated(f"def write_state(rows, i, s):\n{''.join(lines) or '    pass'}\n", "write_state")
+    return _generated(f"def write_state(rows, i, s):\n{''.join(lines) or '    pass'}\n")
 
 
-def _generated(source: str, name: str, **names: object) -> KernelFunction:
+def _generated(source: str, **names: object) -> KernelFunction:
+    """Return the function that the source code defines, with these global names."""
     scope: dict[str, Any] = {"__name__": __name__, **names}
     exec(source, scope)  # noqa: S102 - made of numbers
-    function: KernelFunction = scope[name]
+    function: KernelFunction = scope[source.removeprefix("def ").partition("(")[0]]
     return function
 
 
