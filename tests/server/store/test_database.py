@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from rotting.errors import NotAStoreError, PathMissingError, StoreFormatError, StoreReadOnlyError
@@ -100,6 +101,56 @@ def test_a_transaction_reads_events_keys_and_the_time(database: Database) -> Non
     assert reading.keys == {"k": key}
     assert reading.now > 1_700_000_000_000_000
     assert [each.key for each in database.keys(record)] == ["k", "other"]
+
+
+_ODD = ("it's", 'a"b', "back\\slash", "\\'", "%s %(x)s %%", "é😀", "NULL", "{}", ",", "\\x41", "$1;--", "x" * 200)
+
+
+@pytest.fixture(params=["", "standard_conforming_strings=off", "client_encoding=LATIN1", "client_encoding=SQL_ASCII"])
+def odd_place(server: Postgres, request: pytest.FixtureRequest) -> str:
+    """The address of an empty database for a role with settings of its own."""
+    name = f"odd_{len(request.param)}"
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {name} SUPERUSER LOGIN")
+        if request.param:
+            connection.execute(f"ALTER ROLE {name} SET {request.param}")
+    return server.url.replace("rotting@", f"{name}@") + f"?schema={name}"
+
+
+def test_odd_text_and_bytes_come_back_from_postgresql_whatever_the_settings_of_a_role_are(odd_place: str) -> None:
+    database = open_database(odd_place)
+    for name in _ODD:
+        record = add(database, name)
+        payloads = [name.encode(), b"\xff\x00'\\\"", b"", b"\\x00"]
+        for some in (payloads, payloads[1:2]):  # many at once are written in another way than one
+            last = database.last(record)
+            before, number = (record.first_digest, 0) if last is None else (last.digest, last.number)
+            events = chained(before, number, 5, name, some)
+            keys = [StoredKey(each, each.encode(), 7, b"\x00'\\") for each in _ODD]
+            with database.transaction() as transaction:
+                assert transaction.record(name) == record
+                transaction.append(record, events, keys)
+            with database.transaction() as transaction:
+                assert transaction.record(name) == record
+                reading = transaction.read(record, number + 1, [*_ODD, "none"])
+            assert (reading.events, reading.keys) == (events, {each.key: each for each in keys})
+    database.close()
+
+
+def test_two_processes_make_the_tables_at_once_with_any_isolation(server: Postgres) -> None:
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE careful SUPERUSER LOGIN")
+        connection.execute("ALTER ROLE careful SET default_transaction_isolation = 'repeatable read'")
+        connection.execute("SELECT pg_advisory_lock(hashtext('rotting tables'))")
+        place = server.url.replace("rotting@", "careful@") + "?schema=at_once"
+        with ThreadPoolExecutor(2) as threads:
+            opened = [threads.submit(open_database, place) for _ in range(2)]
+            waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+            while connection.execute(waiting).fetchone() != (2,):
+                assert not any(each.done() for each in opened)
+            connection.execute("SELECT pg_advisory_unlock(hashtext('rotting tables'))")
+            for each in opened:
+                each.result().close()
 
 
 def test_a_key_that_is_stored_again_replaces_the_first(database: Database) -> None:

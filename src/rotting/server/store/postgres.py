@@ -136,6 +136,7 @@ class PostgresDatabase(Database):
         if not there:
             if not create:
                 raise NotAStoreError("has no tables of rotting: run `rotting migrate`", self.place)
+            connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED  # to see what another process has just made
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(hashtext('rotting tables'))")
                 known = "SELECT FROM information_schema.schemata WHERE schema_name = %s"
@@ -324,7 +325,7 @@ class PostgresTransaction(Transaction):
             self.write(f"{insert} VALUES (%s, %s, %s, %s, %s, %s)", record.row, *listed[0])
         elif listed:
             insert += "SELECT %s, * FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::bytea[], %s::bytea[])"
-            self.write(insert, record.row, *map(list, zip(*listed, strict=True)))
+            self.write(insert, record.row, *map(_column, zip(*listed, strict=True)))
         if stored:
             insert = (
                 "INSERT INTO {keys} SELECT %s, * FROM "
@@ -332,7 +333,7 @@ class PostgresTransaction(Transaction):
                 "ON CONFLICT (bandit, key) DO UPDATE "
                 "SET request = excluded.request, time = excluded.time, answer = excluded.answer"
             )
-            self.write(insert, record.row, *map(list, zip(*stored, strict=True)))
+            self.write(insert, record.row, *map(_column, zip(*stored, strict=True)))
 
     def rows(self, statement: str, *values: object) -> list[Any]:
         """Return the rows of a statement."""
@@ -386,6 +387,11 @@ class PostgresTransaction(Transaction):
             self._connection.close()
 
 
+def _column(values: Iterable[object]) -> list[object]:
+    """Return values for an array; bytes as text: psycopg writes others into it if `standard_conforming_strings` is off."""
+    return [rf"\x{each.hex()}" if isinstance(each, bytes) else each for each in values]
+
+
 def parse_url(url: str, readonly: bool) -> tuple[str, str, str]:
     """Return what libpq gets, the schema, and the address without a password, for messages.
 
@@ -398,8 +404,8 @@ def parse_url(url: str, readonly: bool) -> tuple[str, str, str]:
     parts = [each for each in query.split("&") if each]
     schemas = [each.partition("=")[2] for each in parts if each.startswith("schema=")]
     schema = schemas[-1] if schemas else "rotting"
-    if not schema or len(schema) > 63 or not schema.replace("_", "a").isalnum():
-        raise InvalidValueError("schema", "be letters, digits and _, 63 of them at most", schema)
+    if not schema or len(schema.encode()) > 63 or not schema.replace("_", "a").isalnum():
+        raise InvalidValueError("schema", "be letters, digits and _, 63 bytes at most", schema)
     rest = "&".join(each for each in parts if not each.startswith("schema="))
     try:
         if "@" in query:
@@ -418,4 +424,5 @@ def parse_url(url: str, readonly: bool) -> tuple[str, str, str]:
     port = f":{settings['port']}" if settings.get("port") else ""
     place = f"postgresql://{user}{settings.get('host') or ''}{port}/{settings.get('dbname') or ''}"
     shown = place if schema == "rotting" else f"{place}?schema={schema}"
-    return conninfo.make_conninfo(**{**defaults, **settings}), schema, shown
+    # Whatever the role's encoding is: in another one, some names cannot be sent, or come back as bytes.
+    return conninfo.make_conninfo(**{**defaults, **settings, "client_encoding": "UTF8"}), schema, shown
