@@ -6,6 +6,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ import rotting
 from rotting.errors import InvalidValueError, RewardsWarning, StoreFailedError
 from rotting.registry import make
 from rotting.server.store import turns
+from rotting.server.store.copying import copy as copy_bandits
 from rotting.server.store.database import open_database
 from rotting.server.store.durable import DurableBandit, open_in
 from rotting.server.store.events import decode
@@ -183,6 +185,47 @@ def test_any_server_closes_the_windows_of_a_bandit_that_nobody_calls(place: str)
     assert second.database.due(round(clock.now * 1e6)) == ["songs"]
     bandit.close()
     second.close()
+
+
+def test_windows_close_though_another_process_saw_nothing_pending(place: str) -> None:
+    clock = HandClock(1e9)
+    first, second = (Turns(open_database(place), clock=clock) for _ in range(2))
+    bandit = open_in(first, "songs", make("raw-ucb"), ["a", "b"], reward_window="1h", missing=0.0)
+    decision = bandit.decide()
+    clock.now += 600.0
+    second.change("songs", lambda folded: folded.bandit.reward(decision.id, 1.0))
+    clock.now += 600.0
+    bandit.decide()
+    due = []
+    for _ in range(4):  # the time of the first decision, that of the second, and nothing after them
+        clock.now += 3_000.0
+        due.append(second.database.due(round(clock.now * 1e6)))
+        second.settle_windows()
+        second.change("songs", lambda folded: None)
+    assert due == [["songs"], ["songs"], [], []]
+    assert bandit.pending == 0
+    bandit.change(reward_window=None)
+    assert second.database.due(10**18) == []
+    bandit.close()
+    second.close()
+
+
+def test_windows_close_in_a_copy_that_nobody_calls(place: str, tmp_path: Path) -> None:
+    clock = HandClock(1e9)
+    bandit = open_in(Turns(open_database(place), clock=clock), "songs", make("raw-ucb"), ["a"], reward_window="1h")
+    bandit.decide()
+    source, copied = open_database(place), Turns(open_database(tmp_path / "copy.rot"), clock=clock)
+    copy_bandits(source, copied.database)
+    source.close()
+    bandit.close()
+    pending = []
+    for _ in range(2):
+        copied.settle_windows()
+        copied.change("songs", lambda folded: None)
+        pending.append(copied.read("songs", lambda folded: folded.bandit.pending))
+        clock.now += 3_601.0
+    assert pending == [1, 0]
+    copied.close()
 
 
 def test_windows_that_could_not_be_closed_are_closed_later(place: str, monkeypatch: pytest.MonkeyPatch) -> None:

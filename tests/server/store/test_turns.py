@@ -228,6 +228,18 @@ def test_keys_of_a_turn_are_stored_with_it(turns: Turns, other: Turns) -> None:
     assert rounds(turns) == 1
 
 
+def test_a_key_that_is_stored_twice_in_a_turn_keeps_the_last_answer(turns: Turns) -> None:
+    def store(folded: Folded) -> int:
+        folded.store_key("k", b"request", b"made")
+        folded.store_key("k", b"", b"")
+        return decide(folded)
+
+    assert turns.change("songs", store) == 1
+    record = turns.database.find("songs")
+    assert record is not None
+    assert [each.answer for each in turns.database.keys(record)] == [b""]
+
+
 def test_a_decision_with_its_reward_takes_at_most_350_bytes(turns: Turns, place: str, tmp_path: Path) -> None:
     def size() -> int:
         """Return the bytes of the store without the room that deleted rows have left."""

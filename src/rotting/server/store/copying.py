@@ -52,8 +52,12 @@ def _copy_bandit(source: Database, target: Database, record: BanditRecord) -> in
                 transaction.append(locked, (), keys)
         after = keys[-1].key
     copied_record = target.find(record.name)
-    if copied_record is None or load(target, copied_record).number != number:  # which checks every digest
+    folded = None if copied_record is None else load(target, copied_record)  # which checks every digest
+    if copied_record is None or folded is None or folded.number != number:
         raise StoreDamagedError(f"does not hold what was copied of bandit {record.name!r}", target.place)
+    if folded.bandit.state.window is not None:
+        with target.transaction() as transaction:
+            transaction.set_due(copied_record, 0)  # a turn finds out when
     for snapshot in reversed(source.snapshots(record)):  # so that the copy opens as fast
         if record.base < snapshot.number <= number:
             target.save_snapshot(copied_record, snapshot)

@@ -7,6 +7,7 @@ use one database at the same time.
 Both databases understand the statements here. `{events}` is the table of events, and `%s` a value.
 """
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -128,12 +129,13 @@ class Transaction(ABC):
         """Write whether a locked bandit is archived, how long its events are kept, and its base."""
         self.write(_UPDATE, record.archived, record.keep, record.base, record.base_digest, record.row)
 
-    def set_due(self, record: BanditRecord, time: int | None) -> None:
-        """Write when the next reward window of a locked bandit closes; None if none does."""
-        if time is None:
-            self.write("DELETE FROM {due} WHERE bandit = %s", record.row)
-        else:
-            self.write(_SET_DUE, record.row, time)
+    def set_due(self, record: BanditRecord, time: int) -> None:
+        """Write when the next reward window of a locked bandit closes."""
+        self.write(_SET_DUE, record.row, time)
+
+    def drop_due(self, record: BanditRecord, until: int) -> None:
+        """Delete what `set_due` has written, if it is not later than a time."""
+        self.write("DELETE FROM {due} WHERE bandit = %s AND time <= %s", record.row, until)
 
     def save_snapshot(self, record: BanditRecord, snapshot: StoredSnapshot) -> None:
         """Save a state, if the log still has the event that it belongs to; of older ones of this revision, keep the newest."""
@@ -149,7 +151,7 @@ class Transaction(ABC):
 
     def delete(self, record: BanditRecord) -> None:
         """Delete a locked bandit; `Database.sweep` deletes its events later."""
-        self.set_due(record, None)
+        self.drop_due(record, sys.maxsize)
         self.write('DELETE FROM {bandits} WHERE "row" = %s', record.row)
         self.write("INSERT INTO {deleted} VALUES (%s)", record.row)
 

@@ -68,6 +68,7 @@ _MAX_SECONDS = 0.1  # of computing in a turn; the calls that are left wait for t
 _PATIENCE = 0.05  # seconds that a turn waits for a read of its bandit
 _MAX_FOLDED = 10_000  # bandits in memory; the one that was used longest ago is dropped
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5)  # seconds between two attempts, while the database cannot be reached
+_NEVER = sys.maxsize  # a time in microseconds
 _LEAST_WAIT = 1_000_000  # microseconds between two due times of a bandit, so that not every turn writes one
 _SETTLE_AGAIN = 60.0  # seconds after which a bandit that could not be settled is tried again
 _PASSING = (StoreFailedError, StoreBusyError, OutcomeUnknownError)
@@ -135,11 +136,11 @@ class Folded:
         """The changes of the record in this turn: `archived`, `keep` or `deleted`."""
         self.latest: Decision | None = None
         """The latest decision, with its reason."""
-        self.due: int | None = 0
-        """When the bandit is due in the table of due times, as far as is known here; unknown if it is in the past."""
+        self.due = _NEVER if state.window is None else 0
+        """Until when the table of due times has a time for the bandit, as far as is known here."""
         self._due_window = state.window
         self._events: list[StoredEvent] = []
-        self._new_keys: list[StoredKey] = []
+        self._new_keys: dict[str, StoredKey] = {}
 
     def matches(self, record: BanditRecord, events: list[StoredEvent]) -> bool:
         """Return whether the log, read from event `number` on, continues what is folded, with the same policy.
@@ -205,11 +206,16 @@ class Folded:
         state.change(event)
         self.has_new_policy = True
 
+    def settle(self) -> None:
+        """Settle the decisions whose reward window has closed; the time in the table of due times has come."""
+        self.due = 0
+        self.bandit.settle()
+
     def store_key(self, key: str, request: bytes, answer: bytes) -> None:
         """Store an idempotency key with the change that is being made; an empty answer cancels it."""
         stored = StoredKey(key, request, self.time, answer)
         self.keys[key] = stored
-        self._new_keys.append(stored)
+        self._new_keys[key] = stored
 
     def record_events(self, caller: str) -> None:
         """Add the events of the call that was just made to the log."""
@@ -227,9 +233,9 @@ class Folded:
     def write(self, transaction: Transaction) -> list[StoredEvent]:
         """Write what the calls of this turn have changed, and return their events."""
         events, keys, changes = self._events, self._new_keys, self.changes
-        self._events, self._new_keys, self.changes, self.keys = [], [], {}, {}
+        self._events, self._new_keys, self.changes, self.keys = [], {}, {}, {}
         if events or keys:
-            transaction.append(self.record, events, keys)
+            transaction.append(self.record, events, keys.values())
         if self.has_new_policy:
             transaction.save_snapshot(self.record, to_snapshot(self.number, self.digest, self.bandit.state))
             self.has_new_policy = False
@@ -244,18 +250,21 @@ class Folded:
     def _write_due(self, transaction: Transaction) -> None:
         """Write when the next reward window closes, unless a time that has not come yet is written.
 
-        Rewards that come only move the next closing away, so that a written time may be early, but is never late.
+        Rewards that come only move the next closing away, so that a written time may be early, but is never late. Since others
+        rely on it, it stays until it has come, even if nothing is pending meanwhile.
         """
         state = self.bandit.state
         if state.window != self._due_window:  # a shorter one may close earlier, and without one nothing is due
             self._due_window, self.due = state.window, 0
-        elif state.window is None or (self.due is not None and self.due > self.time):
+        if self.due > self.time:
             return
-        before, self.due, oldest = self.due, None, state.ledger.oldest()
-        if oldest is not None and state.window is not None:
+        oldest = state.ledger.oldest()
+        if oldest is None or state.window is None:
+            self.due = _NEVER if state.window is None else 0
+            transaction.drop_due(self.record, self.time)
+        else:
             closing = int((oldest.time + state.window.seconds) / MICROSECOND)
             self.due = max(closing, self.time + _LEAST_WAIT)
-        if self.due is not None or before is not None:
             transaction.set_due(self.record, self.due)
 
 
@@ -486,7 +495,7 @@ class Turns:
                 continue
             self._settling[name] = time.monotonic() + _SETTLE_AGAIN
             with suppress(StoreError):
-                call = self.submit(Call(name, lambda folded: folded.bandit.settle()))
+                call = self.submit(Call(name, Folded.settle))
                 call.future.add_done_callback(partial(self._settled, name))
 
     def _settled(self, name: str, future: Future[None]) -> None:
