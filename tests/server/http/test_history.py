@@ -17,6 +17,7 @@ from rotting.server.store.durable import create
 from rotting.server.store.events import chained
 from rotting.server.store.rows import decision_rows
 from rotting.server.store.settling import Pending
+from rotting.server.store.snapshots import remove_old_events, sweep
 from rotting.server.store.turns import Folded, Turns
 from tests.helpers.clocks import HandClock
 from tests.helpers.services import SONGS, Client, Running, running, wear_out
@@ -179,6 +180,30 @@ def test_a_history_is_the_same_after_a_start(tmp_path: Path) -> None:
     with running(tmp_path / "songs.rot") as service:
         after = service.client()("GET", "/v1/bandits/songs/history").body
     assert after == before
+
+
+def test_a_history_begins_anew_if_events_that_it_has_not_read_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rotting.server.store.snapshots._LEAST_REMOVED", 1)
+    with rotting.open(tmp_path / "songs.rot", rotting.UCB1(), arms=["a", "b"], keep="1d") as bandit:
+        database = bandit._turns.database
+        histories, record = Histories(database), database.find("bandit")
+        assert record is not None
+        first, second = bandit.decide(), bandit.decide()
+        with histories.read_on(record) as (counted, behind):
+            assert (counted.sums().pending, behind) == (2, 0)
+        bandit.reward(first, 1.0)
+        bandit.decide()
+        assert remove_old_events(database, "bandit", time.time() + 100_000) == 4
+        sweep(database)
+        bandit.reward(second, 1.0)
+        for _ in range(2):  # the first time, as if the events were removed while they are read
+            with histories.read_on(record) as (counted, behind):
+                assert (counted.last_read, behind) in {(2, 3), (5, 0)}
+            record = database.find("bandit")
+            assert record is not None
+        assert (counted.sums().pending, behind) == (1, 0)
 
 
 def test_decisions_that_settle_without_a_reward_count_as_missing_or_lost() -> None:

@@ -169,7 +169,7 @@ class RewardBuckets:
 
     def last_hour(self, now: float) -> int:
         """Return how many decisions the last 60 minutes have."""
-        return sum(number for minute, number in self._minutes if minute > now // 60 - 60)
+        return sum(number for minute, number in tuple(self._minutes) if minute > now // 60 - 60)
 
     def _add_decision(self, name: Hashable, round: int) -> int:
         arm = name if type(name) is str else restore_arm(name)
@@ -283,18 +283,20 @@ class Histories:
     def _get(self, record: BanditRecord) -> RewardBuckets:
         with self._lock:
             found = self._cached.get(record.id)
-        if found is None:
+        if found is None or found.last_read < record.base:  # what it has not read is gone
             state = state_at_the_base(self._database, record)
             offered = [state.arms.names[slot] for slot in state.arms.slots]
             found = RewardBuckets(Pending.of(state), record.base, offered)
             if state.limits is not None:
                 found.paused |= {state.arms.names[slot] for slot in state.limits.paused}
         with self._lock:
-            found = self._cached.setdefault(record.id, found)
+            known = self._cached.get(record.id)
+            if known is None or known.last_read < found.last_read:
+                self._cached[record.id] = known = found
             self._cached.move_to_end(record.id)
             if len(self._cached) > _CACHED:
                 self._cached.popitem(last=False)
-            return found
+            return known
 
     def known(self, record: BanditRecord) -> RewardBuckets | None:
         """Return what was counted so far of a bandit, without reading on; None if nothing was."""
@@ -308,6 +310,8 @@ class Histories:
         until = time.monotonic() + self._read_seconds
         with counted.lock:
             while events := self._database.events(record, counted.last_read + 1, _CHUNK):
+                if events[0].number > counted.last_read + 1:
+                    break  # they were replaced by a base: the next call begins anew
                 try:
                     for event in events:
                         counted.add(event.payload, event.time * MICROSECOND)

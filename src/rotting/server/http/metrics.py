@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -142,7 +142,7 @@ class Metrics(Collector):
         by_age = GaugeMetricFamily(
             "rotting_log_pending_older", "Pending decisions that are older than so many seconds", labels=("bandit", "seconds")
         )
-        shown: list[tuple[str, ArmTotals, RewardBuckets, bool]] = []
+        shown: list[tuple[str, ArmTotals, RewardBuckets, tuple[int, dict[Hashable, int]], bool]] = []
         for record in islice(all_records(service.database), _SHOWN):
             counted, verdicts = service.histories.known(record), service.observer.verdicts(record)
             if counted is None:
@@ -152,7 +152,7 @@ class Metrics(Collector):
                 sums, oldest = counted.sums(), counted.pending.oldest
                 for seconds in _AGES:
                     by_age.add_metric((record.name, str(seconds)), counted.pending.older_than(now - seconds))
-                present = counted.present()
+                present, recent = counted.present(), counted.recent()
             known = service.turns.known(record.name)
             limit = None if known is None else known.bandit.state.most_pending
             values = {
@@ -170,10 +170,8 @@ class Metrics(Collector):
             for name, value in values.items():
                 if value is not None:
                     of_bandits[name].add_metric((record.name,), value)
-            shown += [(record.name, each, counted, each.name in worn) for each in present]
-        recent = {id(counted): counted.recent() for _, _, counted, _ in shown}
-        for bandit, each, counted, is_worn in sorted(shown, key=lambda row: -row[1].plays)[:_ARMS]:
-            all_, newest = recent[id(counted)]
+            shown += [(record.name, each, counted, recent, each.name in worn) for each in present]
+        for bandit, each, counted, (all_, newest), is_worn in sorted(shown, key=lambda row: -row[1].plays)[:_ARMS]:
             low, high = each.interval(counted.binary) or (None, None)
             numbers = {
                 "share": newest.get(each.name, 0) / all_ if all_ else None, "decisions": each.plays, "mean": each.mean,

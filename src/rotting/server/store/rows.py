@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
+from rotting.errors import StoreDamagedError
 from rotting.live.arms import restore_arm
 from rotting.server.store.database import Database
 from rotting.server.store.events import MICROSECOND, BanditRecord, decode
@@ -58,6 +59,12 @@ def decision_rows(
     uses: list[int] = []  # of the arm of each row, before it
     number, t = max(after, record.base), 0
     while number < until and (events := database.events(record, number + 1)):
+        if events[0].number > number + 1:
+            now = database.find(record.name)
+            if now is None or (now.id, now.base) == (record.id, record.base):
+                raise StoreDamagedError(f"is damaged: event {number + 1} of bandit {record.name!r} is missing", database.place)
+            yield from decision_rows(database, now, after, windowed, until)  # events were replaced by a base meanwhile
+            return
         for stored in events:
             number, when = stored.number, stored.time * MICROSECOND
             for event in counted_events(stored.payload):
