@@ -4,6 +4,7 @@ import os
 import threading
 import time
 import warnings
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -193,6 +194,19 @@ def test_a_snapshot_is_used_and_makes_the_same_state(turns: Turns, place: str, m
     (snapshot, *_) = turns.database.snapshots(record)
     assert snapshot.number % 30 == 0
     assert load(turns.database, record).bandit.get_state() == turns.read("songs", lambda f: f.bandit.get_state())
+
+
+@pytest.mark.parametrize("state", [b"\0" * 8, zlib.compress(b"[" * 100_000), zlib.compress(b"{}"), b""])
+def test_a_damaged_snapshot_is_passed_over(turns: Turns, other: Turns, state: bytes) -> None:
+    for _ in range(3):
+        turns.change("songs", decide)
+    folded = turns.known("songs")
+    assert folded is not None
+    snapshot = snapshots.to_snapshot(folded.number, folded.digest, folded.bandit.state)._replace(state=state)
+    turns.database.save_snapshot(folded.record, snapshot)
+    assert rounds(other) == 3
+    (problem,) = verify(turns.database).problems
+    assert problem.startswith("bandit 'songs': the snapshot at event 3 cannot be read back")
 
 
 def test_a_forked_process_goes_on_by_itself(turns: Turns) -> None:

@@ -9,6 +9,7 @@ import time
 import zlib
 from typing import TYPE_CHECKING
 
+from rotting.errors import RottingError
 from rotting.live.bandit_state import BanditState
 from rotting.live.saved_state import restore, save
 from rotting.server.keys import KEY_LIFETIME
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 SNAPSHOT_EVENTS = 10_000
 """Events between two snapshots of a bandit with a small state."""
+UNREADABLE = (RottingError, zlib.error, ValueError, TypeError, LookupError, AttributeError, RecursionError)
+"""What is raised for a snapshot that is damaged, or that another version has made."""
 _SWEEP_ROWS = 500  # that are deleted in one transaction, so that others do not wait for long
 _LEAST_REMOVED = 1_000  # events; fewer are not worth a new base
 
@@ -30,7 +33,7 @@ def to_snapshot(number: int, digest: bytes, state: BanditState) -> StoredSnapsho
 
 
 def restore_snapshot(snapshot: StoredSnapshot, compile: CompileMode = "auto") -> BanditState:
-    """Return the state in a snapshot."""
+    """Return the state in a snapshot, or raise one of `UNREADABLE`."""
     return restore(json.loads(zlib.decompress(snapshot.state)), compile)
 
 

@@ -56,7 +56,7 @@ from rotting.server.store.events import (
     event_digest,
     initial_state,
 )
-from rotting.server.store.snapshots import SNAPSHOT_EVENTS, restore_snapshot, to_snapshot
+from rotting.server.store.snapshots import SNAPSHOT_EVENTS, UNREADABLE, restore_snapshot, to_snapshot
 from rotting.simulation.engines.tiers import CompileMode
 
 T = TypeVar("T")
@@ -906,7 +906,7 @@ def _from_snapshots(record: BanditRecord, snapshots: list[StoredSnapshot], compi
     for snapshot in snapshots:
         try:
             return Folded(record, restore_snapshot(snapshot, compile), snapshot.number, snapshot.digest)
-        except (RottingError, ValueError, TypeError, LookupError, AttributeError) as error:
+        except UNREADABLE as error:
             if snapshot.number == record.base:
                 raise StoreFormatError(f"cannot read the base of bandit {record.name!r}: {error}") from error
             _log.warning("bandit %s: the snapshot at event %d is skipped: %s", record.name, snapshot.number, error)

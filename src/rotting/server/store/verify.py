@@ -8,7 +8,7 @@ from rotting.live.saved_state import restore, save
 from rotting.registry import from_json as policy_from_json
 from rotting.server.store.database import Database, all_records
 from rotting.server.store.events import BanditRecord, StoredEvent, StoredSnapshot, decode_event, event_digest
-from rotting.server.store.snapshots import restore_snapshot
+from rotting.server.store.snapshots import UNREADABLE, restore_snapshot
 from rotting.server.store.turns import Folded, base_of, changes_policy, learn_anew
 
 
@@ -102,7 +102,7 @@ def _snapshot_problems(snapshot: StoredSnapshot, event: StoredEvent, folded: Fol
         return [f"{what} belongs to another log"]
     try:
         saved = save(restore_snapshot(snapshot))
-    except (RottingError, ValueError, TypeError, LookupError, AttributeError) as error:
+    except UNREADABLE as error:
         return [f"{what} cannot be read back: {error}"]
     if saved != save(restore(save(folded.bandit.state))):
         return [f"{what} is not the state that the events up to it make"]
