@@ -142,6 +142,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"paused": "a"}, "paused must be a list of arms, got 'a'"),
     ({"paused": ["z"]}, "arm must be one of 'a', 'b', 'c', got 'z'"),
     ({"holdout": 0.1, "reason": 7}, "reason must be a string, got 7"),
+    ({"holdout": 0.1, "reason": "\ud800"}, "reason must be valid Unicode without null characters"),
     ({"holdout": 0.1, "reason": "x" * 1_001}, "reason must have at most 1000 characters, got 'xxx"),
 ]
 

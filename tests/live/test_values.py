@@ -36,6 +36,12 @@ def test_other_values_are_refused_by_name(duration: Any) -> None:
     assert (caught.value.field, caught.value.value) == ("older_than", duration) or duration != duration  # noqa: PLR0124 - NaN
 
 
+@pytest.mark.parametrize("duration", ["9" * 40 + "d", 1e300, timedelta.max])
+def test_a_duration_that_no_store_can_add_to_a_time_is_refused(duration: Any) -> None:
+    with pytest.raises(InvalidValueError, match="; the longest is 1e12 s$"):
+        seconds_in("reward_window", duration)
+
+
 @pytest.mark.parametrize("duration", [True, None, ["1h"], b"1h"])
 def test_other_types_are_refused_by_name(duration: Any) -> None:
     with pytest.raises(InvalidTypeError, match="^reward_window must be a positive duration"):

@@ -20,7 +20,7 @@ from rotting.live.locks import Guard
 from rotting.live.policy_state import is_library_kernel
 from rotting.live.saved_state import SavedState, restore, save
 from rotting.live.settings import checked_change, settings_of
-from rotting.live.values import Decision, Duration, Explanation, Outcome, RewardRule, id_of, new_id, seconds_in
+from rotting.live.values import Decision, Duration, Explanation, Outcome, RewardRule, check_text, id_of, new_id, seconds_in
 from rotting.policy import Policy
 from rotting.simulation.engines.tiers import CompileMode
 
@@ -34,13 +34,7 @@ def _check_pair(pair: object) -> tuple[object, object]:
 
 
 def _checked_unit(unit: object) -> str | None:
-    if unit is None:
-        return None
-    if not isinstance(unit, str):
-        raise InvalidTypeError("unit", "be a string", unit)
-    if "\0" in unit or any("\ud800" <= letter <= "\udfff" for letter in unit):
-        raise InvalidValueError("unit", "be valid Unicode without null characters", unit)
-    return unit
+    return None if unit is None else check_text("unit", unit)
 
 
 def _decisions(

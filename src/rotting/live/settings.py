@@ -17,12 +17,13 @@ from collections.abc import Hashable
 from typing import Any
 
 from rotting.common.rules import positive_int, suggest
-from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.errors import InvalidValueError
 from rotting.live.arms import check_iterable
 from rotting.live.bandit_state import BanditState, RewardWindow, check_learner
 from rotting.live.events import Event
 from rotting.live.holdout import SHARE
 from rotting.live.limits import Limits, check_shares
+from rotting.live.values import check_text
 from rotting.policy import Policy
 
 _SETTINGS = ("policy", "reward_window", "missing", "holdout", "max_pending", "caps", "floors", "paused")
@@ -53,9 +54,7 @@ def checked_change(state: BanditState, reason: object, given: dict[str, Any]) ->
         reason: why the settings are changed.
         given: the settings by name, and parameters of the policy by theirs.
     """
-    if not isinstance(reason, str):
-        raise InvalidTypeError("reason", "be a string", reason)
-    if len(reason) > _MAX_REASON:
+    if len(check_text("reason", reason)) > _MAX_REASON:
         raise InvalidValueError("reason", f"have at most {_MAX_REASON} characters", reason)
     if not given:
         raise InvalidValueError("change", "name a setting, such as alpha or holdout", given, got="none")

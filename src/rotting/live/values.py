@@ -121,6 +121,7 @@ Duration = str | float | timedelta
 
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
 _TEXT = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_SECONDS)})")
+_LONGEST = 1e12  # seconds: later times cannot be stored
 _RULE = 'be a positive duration: "30min", "2h", "1d", a timedelta or seconds'
 
 
@@ -144,9 +145,18 @@ def seconds_in(field: str, duration: object) -> float:
         seconds = float(duration)
     else:
         raise InvalidTypeError(field, _RULE, duration)
-    if not 0.0 < seconds < math.inf:
-        raise InvalidValueError(field, _RULE, duration)
+    if not 0.0 < seconds <= _LONGEST:
+        raise InvalidValueError(field, _RULE, duration, hint="; the longest is 1e12 s" if seconds > _LONGEST else "")
     return seconds
+
+
+def check_text(name: str, text: object) -> str:
+    """Return a text that logs can carry, or raise an error that calls it `name`."""
+    if not isinstance(text, str):
+        raise InvalidTypeError(name, "be a string", text)
+    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise InvalidValueError(name, "be valid Unicode without null characters", text)
+    return text
 
 
 # --- Rewards ------------------------------------------------------------------------------------------------------------------

@@ -279,6 +279,15 @@ def test_an_idempotency_key_can_be_cancelled(songs: Client) -> None:
         problem(songs("POST", f"{BANDIT}/cancellations", body), 422, "invalid-value", field="ids or keys", value=got)
 
 
+def test_a_key_of_learning_cannot_be_cancelled(songs: Client) -> None:
+    made = decide(songs, idempotency_key="decided")
+    learned = {"rewards": [{"arm": "jazz", "reward": 1.0}], "idempotency_key": "learned"}
+    assert songs("POST", f"{BANDIT}/learning", learned).body == {"learned": 1}
+    refused = songs("POST", f"{BANDIT}/cancellations", {"keys": ["decided", "learned"]})
+    problem(refused, 422, "invalid-value", field="keys", value='"learned"')
+    assert outcomes(songs, (made[0]["id"], 1.0)) == ["applied"]  # the other was not cancelled either
+
+
 def test_a_key_that_says_that_it_is_too_old_decides_nothing(songs: Client) -> None:
     new, old = new_key(), f"rot-{int(time.time()) - KEY_LIFETIME - 60:08x}-0123456789abcdef"
     assert decide(songs, idempotency_key=new) == decide(songs, idempotency_key=new)

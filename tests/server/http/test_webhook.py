@@ -91,7 +91,7 @@ def test_what_wears_out_falls_silent_or_starves_is_told_once(tmp_path: Path, rec
 
 
 def test_a_webhook_that_cannot_be_is_refused() -> None:
-    for url in ("ftp://a", "songs", "http://"):
+    for url in ("ftp://a", "songs", "http://", "http://a:b", "http://[::1", "http://a:99999", "http://a/\xe9", "http://a/ b"):
         with pytest.raises(InvalidValueError, match="^webhook must be an address that begins with http"):
             Webhook(url, "secret")
     with pytest.raises(InvalidValueError, match="^ROTTING_WEBHOOK_SECRET must hold the secret"):

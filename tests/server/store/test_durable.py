@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import rotting
-from rotting.errors import InvalidValueError, RewardsWarning, StoreFailedError
+from rotting.errors import InvalidArgumentError, InvalidValueError, RewardsWarning, StoreFailedError
 from rotting.registry import make
 from rotting.server.store import turns
 from rotting.server.store.copying import copy as copy_bandits
 from rotting.server.store.database import open_database
 from rotting.server.store.durable import DurableBandit, open_in
-from rotting.server.store.events import decode
+from rotting.server.store.events import BanditRecord, StoredEvent, decode
 from rotting.server.store.rows import decision_rows
 from rotting.server.store.snapshots import remove_old_events, sweep
 from rotting.server.store.turns import Turns
@@ -279,6 +279,14 @@ def test_an_archived_bandit_decides_no_more_and_a_deleted_one_is_gone(place: str
         assert bandit.rounds == 0
 
 
+def test_a_timeout_is_a_positive_number(place: str) -> None:
+    for timeout in (0, -1, float("nan"), "30s"):
+        with pytest.raises(InvalidArgumentError, match="^timeout must be a positive finite number"):
+            rotting.open(place, rotting.UCB1(), ["a"], timeout=timeout)  # type: ignore[arg-type]
+    with rotting.open(place, rotting.UCB1(), ["a"], timeout=1e300) as bandit:
+        assert bandit.decide().round == 1
+
+
 def test_a_closed_bandit_refuses_calls(place: str) -> None:
     bandit = rotting.open(place, rotting.UCB1(), arms=["a", "b"])
     bandit.close()
@@ -293,6 +301,32 @@ def test_many_threads_share_one_bandit(place: str) -> None:
         assert sorted(each.round for each in made) == list(range(1, 201))
         assert set(pool.map(lambda each: bandit.reward(each, 0.5), made)) == {"applied"}
     assert threading.active_count() < 50
+
+
+def test_an_export_begins_anew_if_events_are_removed_meanwhile(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rotting.server.store.snapshots._LEAST_REMOVED", 1)
+    with rotting.open(place, rotting.UCB1(), arms=["a", "b"], keep="1d") as bandit:
+        database = bandit._turns.database
+        old = [bandit.decide() for _ in range(8)]
+        pages, read = [], database.events
+
+        def events(record: BanditRecord, first: int, limit: int = 1_000) -> list[StoredEvent]:
+            pages.append(first)
+            if len(pages) == 3:
+                remove()
+            return read(record, first, min(limit, 2))
+
+        def remove() -> None:
+            assert remove_old_events(database, bandit.name, time.time() + 100_000) == 8
+            sweep(database)
+            bandit.reward(old[7], 1.0)
+            bandit.decide()
+
+        record = database.find(bandit.name)
+        assert record is not None
+        monkeypatch.setattr(database, "events", events)
+        rows = list(decision_rows(database, record))
+        assert [(row.round, row.state) for row in rows] == [(9, "pending")]
 
 
 def test_how_long_events_are_kept_can_be_changed(place: str) -> None:

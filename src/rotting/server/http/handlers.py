@@ -167,11 +167,14 @@ async def cancel(asked: "Asked") -> Response:
         return [folded.bandit.cancel(each) for each in ids]
 
     def cancel_keys(folded: Folded) -> list[Outcome]:
+        answers = {key: decode(folded.keys[key].answer) for key in keys if key in folded.keys and folded.keys[key].answer}
+        for key, answer in answers.items():
+            if "decisions" not in answer:
+                raise InvalidValueError("keys", "be those of decisions", key, got=json.dumps(key))
         outcomes: list[Outcome] = []
         for key in keys:
-            known = folded.keys.get(key)
-            made = decode(known.answer)["decisions"] if known is not None and known.answer else []
-            found = [folded.bandit.cancel(each["id"]) for each in made]
+            known, answer = folded.keys.get(key), answers.pop(key, {"decisions": []})
+            found = [folded.bandit.cancel(each["id"]) for each in answer["decisions"]]
             outcomes.append("applied" if not found or "applied" in found else found[0])
             if known is None or known.answer:
                 folded.store_key(key, b"", b"")  # so that a request that comes late cannot decide any more

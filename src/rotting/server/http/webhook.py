@@ -34,9 +34,13 @@ class Webhook:
     """
 
     def __init__(self, url: str, secret: str, pauses: tuple[float, ...] = _PAUSES) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise InvalidValueError("webhook", "be an address that begins with http:// or https://", url)
+        try:
+            parts = urlsplit(url)
+            is_sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # such as a port that is no number
+            is_sound = False
+        if not is_sound or not url.isascii() or not url.isprintable() or " " in url:
+            raise InvalidValueError("webhook", "be an address that begins with http:// or https://, in ASCII", url)
         if not secret:
             raise InvalidValueError("ROTTING_WEBHOOK_SECRET", "hold the secret that signs the messages of a webhook", secret)
         self._parts, self._secret, self._pauses = parts, secret.encode(), pauses

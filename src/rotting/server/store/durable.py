@@ -7,6 +7,7 @@ from contextlib import suppress
 from os import PathLike
 from typing import Any, Literal, Self, TypeVar
 
+from rotting.common.rules import positive
 from rotting.errors import InvalidValueError, RewardsWarning, StoreError
 from rotting.live.arms import Arm, UnknownArms, check_iterable, restore_arm
 from rotting.live.bandit import Bandit
@@ -24,6 +25,7 @@ from rotting.simulation.engines.tiers import CompileMode
 
 T = TypeVar("T")
 
+_LONGEST_WAIT = 1e6  # seconds: Python waits no longer than some years
 _CHANGES = (
     "pull", "decide", "reward", "reward_many", "update", "cancel", "expire", "pause", "resume",
     "add_arm", "remove_arm", "retire", "revive", "forget",
@@ -211,6 +213,7 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
     if arms is not None:
         check_iterable(arms)
     listed = None if arms is None else list(arms)
+    seconds = min(positive("timeout", timeout), _LONGEST_WAIT)
     kept = None if keep is None else seconds_in("keep", keep)
     given = {"seed": seed, "pending": pending, "max_pending": max_pending, "holdout": holdout}
     options: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
@@ -218,7 +221,7 @@ def open(  # noqa: A001 - `rotting.open`, as `gzip.open`
         options |= {"reward_window": reward_window, "missing": missing}
     turns = Turns(open_database(path, durability), compile)
     try:
-        return open_in(turns, name, policy, listed, kept, timeout, **options)
+        return open_in(turns, name, policy, listed, kept, seconds, **options)
     except BaseException:
         turns.close()
         raise
