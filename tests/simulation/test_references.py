@@ -133,7 +133,7 @@ def test_tables_plots_and_frames_name_the_chosen_reference() -> None:
     ]
     for reference, words in references:
         result = rotting.simulate(POLICIES, two_arms(horizon=40), runs=2, reference=reference)
-        for table in (result.table(), result.compare(), result.differences(0)):
+        for table in (result.table(), result.compare()):
             assert words in str(table)
             assert words.replace("_", r"\_") in table.to_latex()
         assert set(result.to_pandas()["reference"]) == {result.reference}

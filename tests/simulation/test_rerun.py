@@ -47,7 +47,7 @@ problems = [make(T) for make in makers for T in (20, 40, 80)]
 if __name__ == "__main__":
     study = rotting.sweep(policies, problems, runs=6)
     study.save("study")
-    Path("table.tex").write_text(study.latex("horizon"))
+    Path("table.tex").write_text(study.summary("horizon").to_latex())
     study.plot("round", path="figure.pdf")
 """
 

@@ -159,8 +159,8 @@ def test_the_rested_benchmark_has_the_size_and_order_of_the_paper() -> None:
     means = result.regret[:, :, -1].mean(axis=1)
     assert (means > 20).all()
     assert (means < 500).all()
-    for row in result.differences(1).rows:
-        assert row["high"] < 0 if row["policy"] == "RAW-UCB 1.4" else row["low"] > 0
+    better, _, worse = result.compare(against=1).rows
+    assert better["difference_high"] < 0 < worse["difference_low"]
 
 
 def test_checkpoints() -> None:

@@ -43,7 +43,7 @@ def test_a_summary_has_a_column_for_each_problem_and_a_row_for_each_policy_and_h
 
 def test_bold_is_the_best_and_a_sign_marks_what_compare_ties_with_it(study: Study) -> None:
     verdicts = {(row["problem"], row["policy"]): row["verdict"] for row in study.compare().rows}
-    text, latex, page = str(study.summary()), study.latex(), study.summary()._repr_html_()
+    text, latex, page = str(study.summary()), study.summary().to_latex(), study.summary()._repr_html_()
     table = study.summary()
     for row in table.rows:
         for head in ("two-arms(L=0.3)", "two-arms(L=4)"):
@@ -56,7 +56,7 @@ def test_bold_is_the_best_and_a_sign_marks_what_compare_ties_with_it(study: Stud
 
 
 def test_a_table_for_a_paper_has_ones_own_columns_order_labels_and_decimals(study: Study) -> None:
-    text = study.latex("horizon", decimals=0, order=["SW-UCB, sigma=1, tuned", 0], labels=["SW & co", "random"])
+    text = study.summary("horizon", decimals=0, order=["SW-UCB, sigma=1, tuned", 0], labels=["SW & co", "random"]).to_latex()
     head, *lines = text.splitlines()[2:]
     assert head == r"problem & policy & T = 60 & T = 120 \\"
     assert [line.split(" & ")[0] for line in lines[1:5]] == ["two-arms(L=0.3)"] * 2 + ["two-arms(L=4)"] * 2
@@ -79,7 +79,7 @@ def test_a_summary_says_in_the_cell_where_the_reference_is_another_one(study: St
 
     first, *others = study.results
     mixed = Study(study.parameters, [replace(first, reference="greedy (not optimal: why)"), *others])
-    for text in (str(mixed.summary()), mixed.latex()):
+    for text in (str(mixed.summary()), mixed.summary().to_latex()):
         assert text.count("(greedy)") == 3
         assert "cannot be compared" in text
 

@@ -68,8 +68,8 @@ axes = result.plot(legend="upper left")
 order = np.argsort(result.regret[:, :, -1].mean(axis=1))
 best = result.policies[order[0]]
 print("Recommended:", best.label)
-for row in result.differences(best).rows:
-    if row["low"] <= 0:
+for row in result.compare().rows:
+    if row["verdict"] == "tied":
         print(f"  as good, as far as {result.runs} runs can tell: {row['policy']}")
 losses = result.regret[:, :, -1].mean(axis=1)
 print(f"Its regret is {losses[order[0]]:.2f} Ah; choosing batteries at random has a regret of {losses[-1]:.2f} Ah.")

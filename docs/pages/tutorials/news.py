@@ -63,14 +63,14 @@ axes = result.plot()
 # %%
 # The recommendation
 # ------------------
-# The recommendation is computed from these games: the policy with the smallest mean regret. Policies whose paired difference
-# from it may be zero are listed as equally good.
+# The recommendation is computed from these games: the policy with the smallest mean regret. Policies that a paired test ties
+# with it are listed as equally good.
 
 order = np.argsort(result.regret[:, :, -1].mean(axis=1))
 best = result.policies[order[0]]
 print("Recommended:", best.label)
-for row in result.differences(best).rows:
-    if row["low"] <= 0:
+for row in result.compare().rows:
+    if row["verdict"] == "tied":
         print(f"  as good, as far as {result.runs} runs can tell: {row['policy']}")
 losses = result.regret[:, :, -1].mean(axis=1)
 uniform = losses[result.policies.index(rotting.Uniform())]

@@ -66,8 +66,9 @@ figure = study.plot(x="L", log=True, log_y=True)
 # The paper says that RAW-UCB beats FEWA "consistently". Games are paired, so the difference has its own interval for each drop:
 
 for L, result in zip(drops, study.results, strict=True):
-    row = result.differences(rotting.FEWA(alpha=0.06)).rows[0]
-    print(f"L = {L:5.2f}: {row['mean']:8.1f}, 95 % interval {row['low']:8.1f} to {row['high']:8.1f}")
+    row = result.compare(against=rotting.FEWA(alpha=0.06)).rows[0]
+    low, high = row["difference_low"], row["difference_high"]
+    print(f"L = {L:5.2f}: {row['difference']:8.1f}, 95 % interval {low:8.1f} to {high:8.1f}")
 
 # %%
 # RAW-UCB is better where the difference is below zero. Fifty runs leave wide intervals; the report says for every claim whether

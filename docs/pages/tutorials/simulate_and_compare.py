@@ -46,9 +46,9 @@ axes = result.plot()
 # Is the difference real?
 # -----------------------
 # The games are paired, so the policies can be compared game by game. That is more precise than comparing two separate
-# intervals.
+# intervals. The column ``minus UCB1`` has the mean difference and its interval.
 
-print(result.differences(rotting.UCB1()))
+print(result.compare(against=rotting.UCB1()))
 
 # %%
 # One game, round by round

@@ -147,7 +147,7 @@ def ranking_notes(problems: int, policies: int, runs: int, against: str | None, 
     tests = problems * (policies - 1 if against is not None else policies * (policies - 1) // 2)
     corrected = f", with Holm's correction for {plural(tests, 'comparison')}" if correction else ", not corrected"
     tied = "the best" if against is None else against
-    notes = [f"p: sign-flip test of the paired runs{corrected}. Tied: not significantly different from {tied} at 5 %."]
+    notes = [f"p: sign-flip test of the paired runs{corrected}.", f"Tied: not significantly different from {tied} at 5 %."]
     if against is None:
         notes.append("rank: the ranks that the tests leave possible.")
     if (tests if correction else 1) / 2 ** min(runs - 1, 60) > 1 - LEVEL:

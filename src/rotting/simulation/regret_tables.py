@@ -36,7 +36,7 @@ def regret_cells(regret: Floats) -> dict[str, float | str | None]:
 
 def regret_columns(rows: Sequence[Row]) -> tuple[Column, ...]:
     """Return the columns of rows that have a `policy` and the cells of `regret_cells`."""
-    style = _number_format(rows, ("mean", "q10", "q90"))
+    style = number_format([row[key] for row in rows for key in ("mean", "q10", "q90")], half_widths(rows))
     return (
         value_column("policy"),
         value_column("mean regret", style, "mean"),
@@ -58,31 +58,6 @@ def regret_table(
     return FormattedTable(heading, (*regret_columns(rows), speed), rows, notes=notes)
 
 
-def difference_table(
-    labels: Sequence[str], final: Floats, base: int, heading: tuple[str, ...], notes: tuple[str, ...]
-) -> FormattedTable:
-    """Return the regret of every other policy minus that of the policy `base`; `Result.differences` documents the columns."""
-    tie = TIE * float(np.abs(final).max())
-    rows = []
-    for k, label in enumerate(labels):
-        if k == base:
-            continue
-        difference = final[k] - final[base]
-        won, tied = np.mean(difference < -tie), np.mean(np.abs(difference) <= tie)
-        interval = mean_interval(difference)
-        rows.append({"policy": label, **mean_cells(interval), "won": float(won), "tied": float(tied)})
-    signed = "+" + _number_format(rows, ("mean",))
-    columns = (
-        value_column("policy"),
-        value_column("mean difference", signed, "mean"),
-        Column("95 % interval", lambda row: ends_text(row["low"], row["high"], signed)),
-        value_column("runs won", ".1%", "won"),
-        value_column("runs tied", ".1%", "tied"),
-    )
-    below = f"Difference of regret to {labels[base]}, run by run; below zero is better than it."
-    return FormattedTable((*heading, below), columns, rows, notes=notes)
-
-
 def regret_frame(labels: Sequence[str], first_run: int, checkpoints: Ints, regret: Floats, reference: str) -> "pd.DataFrame":
     """Return a data frame with one row per policy, run and checkpoint; `Result.to_pandas` documents the columns."""
     try:
@@ -100,7 +75,3 @@ def regret_frame(labels: Sequence[str], first_run: int, checkpoints: Ints, regre
             "reference": pd.Categorical.from_codes(np.zeros(P * R * C, np.int8), pd.Index([reference])),
         }
     )
-
-
-def _number_format(rows: Sequence[Row], keys: Sequence[str]) -> str:
-    return number_format([row[key] for row in rows for key in keys], half_widths(rows))

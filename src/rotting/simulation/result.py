@@ -36,7 +36,7 @@ from rotting.problems.oracle import OPTIMAL, regret_against
 from rotting.problems.problem import CODE_DIGEST
 from rotting.simulation.engines.extensions import arm_type
 from rotting.simulation.ranking import Correction, ranking_table
-from rotting.simulation.regret_tables import difference_table, regret_frame, regret_table
+from rotting.simulation.regret_tables import regret_frame, regret_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,8 +96,8 @@ class Result:
         Result(two-arms, horizon=100, runs=2, seed=0, policies=2)
         >>> [row["mean"] for row in result.table().rows]
         [10.0, 4.5]
-        >>> [row["mean"] for row in result.differences(ucb1).rows]
-        [-5.5]
+        >>> [row["difference"] for row in result.compare(against=ucb1).rows]
+        [0.0, -5.5]
     """
 
     policies: tuple[Policy, ...]
@@ -256,29 +256,6 @@ class Result:
         table = self.table()
         head, *notes = table.lines
         return block(head, row(f"<div>{replace(table, lines=tuple(notes))._repr_html_()}</div>", picture))
-
-    def differences(self, baseline: "Policy | str | int", labels: Labels = None) -> FormattedTable:
-        """Return the regret of every other policy at the horizon minus that of the baseline, run by run.
-
-        In a run both policies get the same rewards, so much of the noise cancels: compare policies by these intervals.
-        The rows have the keys `policy`, `mean`, `low`, `high`, `reason` (as in `table`), `won` (the share of runs with less
-        regret than the baseline) and `tied` (with the same).
-
-        Args:
-            baseline: a policy of this result, its label, or its index.
-            labels: as for `table`.
-
-        Example:
-            >>> import rotting
-            >>> both = [rotting.UCB1(), rotting.RAWUCB()]
-            >>> result = rotting.simulate(both, rotting.problems.two_arms(horizon=100), runs=20)
-            >>> [(row["policy"], row["won"]) for row in result.differences("UCB1").rows]
-            [('RAW-UCB 1.4', 0.6)]
-        """
-        base, named = self._index_of("baseline", baseline), self._chosen_labels(labels)
-        if len(named) < 2:
-            raise InvalidValueError("policies", "be two or more to be compared", self.policies, got="a result with one")
-        return difference_table(named, self.regret[:, :, -1], base, self._heading, self._notes)
 
     def compare(
         self, against: "Policy | str | int | None" = None, correction: Correction = "holm", labels: Labels = None
