@@ -3,6 +3,8 @@
 import json
 import platform
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 import rotting
 from rotting.policy import Kernel, Policy
 from rotting.problems import Recovering, Rested, two_arms
+from rotting.simulation import provenance
 from rotting.simulation.provenance import code_digest
 from rotting.simulation.rerun import changes, rerun
 from rotting.simulation.result import Result
@@ -64,6 +67,32 @@ def test_a_result_says_how_it_was_made(tmp_path: Path) -> None:
     result.save(tmp_path / "result")
     assert Result.load(tmp_path / "result").provenance == made
     assert json.loads((tmp_path / "result" / "result.json").read_text())["provenance"] == made
+
+
+def test_the_commit_is_that_of_the_repository_which_git_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = provenance.commit.__wrapped__
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert look() is None
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout.strip()
+
+    git("init")
+    assert look() is None
+    Path("script.py").write_text("one")
+    git("add", ".")
+    git("-c", "user.name=me", "-c", "user.email=me@example.org", "commit", "-m", "one")
+    assert look() == git("rev-parse", "HEAD")
+    Path("results").write_text("new files do not count")
+    assert look() == git("rev-parse", "HEAD")
+    Path("script.py").write_text("two")
+    assert look() == f"{git('rev-parse', 'HEAD')}-dirty"
+    monkeypatch.setattr(provenance, "_GIT", (sys.executable, "-c", "import time; time.sleep(60)"))
+    monkeypatch.setattr(provenance, "_GIT_SECONDS", 0.01)
+    assert look() is None
 
 
 def test_the_digest_of_a_policy_is_that_of_its_code() -> None:

@@ -16,17 +16,25 @@ from rotting.policies.parts.plain import PlainPolicy
 from rotting.policy import Kernel, Policy
 from rotting.simulation.plan import Simulation
 
-_GIT = ("git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+# Without a lock: git may be stopped at any moment.
+_GIT = ("git", "--no-optional-locks", "status", "--porcelain=v2", "--branch", "--untracked-files=no")
+_GIT_SECONDS = 1.0  # a first result does not wait longer
 
 
 @cache
-def _commit() -> str | None:
-    """Return the commit of the repository in which the program was started, if there is one."""
+def commit() -> str | None:
+    """Return the commit of the repository in which the program was started, with "-dirty" if files were changed since.
+
+    None without a repository or a commit, or if git does not answer at once.
+    """
     try:
-        found = subprocess.run(_GIT, capture_output=True, text=True, timeout=5, check=True)  # noqa: S603 - a fixed command
+        found = subprocess.run(_GIT, capture_output=True, text=True, timeout=_GIT_SECONDS, check=True)  # noqa: S603 - a fixed command
     except (OSError, subprocess.SubprocessError):
         return None
-    return found.stdout.strip()
+    lines = found.stdout.splitlines()
+    name = lines[0].removeprefix("# branch.oid ")
+    dirty = any(not line.startswith("#") for line in lines)
+    return None if name == "(initial)" else f"{name}{'-dirty' if dirty else ''}"
 
 
 @cache
@@ -50,7 +58,7 @@ def provenance_of(simulation: Simulation) -> JsonDict:
     chosen = simulation.reference
     return {
         "rotting": __version__,
-        "commit": _commit(),
+        "commit": commit(),
         "Python": platform.python_version(),
         "NumPy": np.__version__,
         "Numba": metadata.version("numba"),
