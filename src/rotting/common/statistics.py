@@ -179,14 +179,14 @@ def what_runs_can_miss(runs: int) -> str:
 
     Example:
         >>> what_runs_can_miss(500)
-        'The 95 % intervals come from 500 runs. They are too narrow if a rare failure (1 run of 168, or rarer) is missing.'
+        'Fewer than 95 % of such intervals from 500 runs hold the mean if failures of 1 run in 168, or rarer, decide it.'
 
     Reference:
         Hanley and Lippman-Hand (1983), If nothing goes wrong, is everything all right?
     """
     rare = math.ceil(1 / (1 - (1 - LEVEL) ** (1 / runs)))
-    failure = f"a rare failure (1 run of {rare:,}, or rarer)"
-    return f"The 95 % intervals come from {runs:,} runs. They are too narrow if {failure} is missing."
+    failures = f"failures of 1 run in {rare:,}, or rarer,"
+    return f"Fewer than 95 % of such intervals from {runs:,} runs hold the mean if {failures} decide it."
 
 
 def jackknife_error(statistic: Callable[[Floats], float], values: Floats, groups: int = GROUPS) -> tuple[float, float, int]:
