@@ -111,6 +111,7 @@ class PostgresDatabase(Database):
         self._conninfo, self.schema, self.place = parse_url(url, readonly)
         self._readonly, self._closed = readonly, False
         local: dict[str, object] = {"idle_in_transaction_session_timeout": _IDLE_MS, "lock_timeout": _LOCK_MS}
+        local["client_min_messages"] = "warning"  # by which `commit` knows that it did not wait for a standby
         if durability == "os":
             local["synchronous_commit"] = "off"
         settings = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in local.items())
