@@ -108,6 +108,7 @@ def test_creating_a_bandit_is_idempotent(client: Client) -> None:
         {"seed": 1},
         {"pending": "ignore"},
         {"max_pending": 9_999},
+        {"keep": "90d"},
     ):
         problem(client("PUT", BANDIT, {**SONGS, **other}), 409, "bandit-differs", field="bandit")
     assert client("GET", BANDIT).body["rounds"] == 1

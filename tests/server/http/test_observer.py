@@ -1,11 +1,17 @@
 """What the observer judges: a bounded sample of decisions, in which what arms paid at first is not forgotten."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
-from rotting.server.http.observer import Sample
+import rotting
+from rotting.server.http.history import Histories
+from rotting.server.http.observer import Observer, Sample
+from rotting.server.store.database import open_database
+from rotting.server.store.durable import create
 from rotting.server.store.rows import DecisionRow
+from rotting.server.store.turns import Turns
 
 
 def rows(arms: Iterator[str] | list[str], first: int = 1, **more: object) -> list[DecisionRow]:
@@ -37,6 +43,23 @@ def test_a_sample_has_the_first_decisions_of_each_arm_and_the_newest_ones() -> N
         assert found[str(place)][:25] == own[:25]
         assert found[str(place)][-30:] == own[-30:]
     assert sorted(each for kept in found.values() for each in kept)[-200:] == [float(k) for k in range(size - 199, size + 1)]
+
+
+def test_a_damaged_log_does_not_keep_other_bandits_from_being_looked_at(tmp_path: Path) -> None:
+    turns = Turns(open_database(tmp_path / "songs.rot"), "never")
+    for name in ("first", "second"):
+        create(turns, name, rotting.UCB1(), ["a", "b"])
+        turns.change(name, lambda folded: folded.bandit.decide())
+    with turns.database.transaction() as transaction:
+        transaction.write("UPDATE {events} SET payload = %s WHERE bandit = %s", b"{", 1)
+    observer = Observer(turns.database, histories := Histories(turns.database))
+    observer.look(at_once=True)
+    second = turns.database.find("second")
+    assert second is not None
+    assert observer.verdicts(second) is not None
+    assert (counted := histories.known(second)) is not None
+    assert counted.rounds == 1
+    turns.close()
 
 
 def test_decisions_that_are_read_again_count_once() -> None:

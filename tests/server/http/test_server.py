@@ -21,7 +21,7 @@ from rotting.server.http.admission import is_loopback
 from rotting.server.http.server import ServerSettings, bind_sockets, check_settings
 from rotting.server.http.service import ServiceOptions
 from rotting.server.store.database import open_database
-from rotting.server.store.events import decode
+from rotting.server.store.events import decode, new_record
 from tests.conftest import STRESS
 from tests.helpers.command import run_command
 from tests.helpers.ports import free_port
@@ -47,6 +47,21 @@ def test_a_service_starts_and_ends_in_order(place: str) -> None:
         client.close()
     with service_process(place, port, "--compile", "never") as running:
         wait_for_line(running, "serving 1 bandits")
+
+
+def test_a_bandit_with_a_policy_of_another_version_does_not_stop_the_others(place: str) -> None:
+    database = open_database(place)
+    with database.transaction() as transaction:
+        transaction.create(new_record("newer", {"policy": {"policy": "of-tomorrow", "params": {}}, "arms": ["a"], "seed": 0}))
+    database.close()
+    port = free_port()
+    with service_process(place, port, "--compile", "never") as running:
+        wait_for_line(running, "bandits of a policy that is not known here cannot be used: policy must be one of")
+        wait_for_line(running, "serving 1 bandits")
+        client = Client(port)
+        assert client("PUT", BANDIT, SONGS).status == 201
+        assert client("POST", f"{BANDIT}/decisions").status == 200
+        client.close()
 
 
 def test_two_services_share_a_store(place: str) -> None:

@@ -285,6 +285,7 @@ async def make_bandit(asked: "Asked") -> Response:
 
     def show(folded: Folded) -> Response:
         others = [each.field for each in differences(folded.record, folded.bandit.state, policy, arms, options)]
+        others += ["keep"] if keep not in {None, folded.record.keep} else []
         if others and not is_new:
             hint = f", which has other {', '.join(others)}"
             raise broken_rule("bandit-differs", "bandit", "be new or have the same arguments", name, hint=hint)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rotting.errors import RottingError
+from rotting.errors import RottingError, StoreFailedError
 from rotting.server.http.history import Histories
 from rotting.server.store.database import Database, all_records
 from rotting.server.store.events import BanditRecord
@@ -89,14 +89,22 @@ class Observer:
                     return
                 if record.archived:
                     continue
-                with self._histories.read_on(record) as (counted, behind):
-                    number, windowed = counted.last_read, counted.pending.windowed
-                    found = counted.silent(), counted.starved()
-                if not behind and (at_once or time.monotonic() >= self._judged.get(record.id, 0.0)):
-                    self._judged[record.id] = time.monotonic() + _JUDGE_AGAIN
-                    self._judge(record, number, windowed, *found)
+                try:
+                    self._look_at(record, at_once)
+                except StoreFailedError:
+                    raise
+                except RottingError as error:  # such as a damaged log, which must not keep the others from being looked at
+                    _log.warning("bandit %s was not looked at: %s", record.name, error)
         except RottingError as error:  # the next look may succeed
             _log.warning("the bandits were not looked at: %s", error)
+
+    def _look_at(self, record: BanditRecord, at_once: bool) -> None:
+        with self._histories.read_on(record) as (counted, behind):
+            number, windowed = counted.last_read, counted.pending.windowed
+            found = counted.silent(), counted.starved()
+        if not behind and (at_once or time.monotonic() >= self._judged.get(record.id, 0.0)):
+            self._judged[record.id] = time.monotonic() + _JUDGE_AGAIN
+            self._judge(record, number, windowed, *found)
 
     def _judge(
         self, record: BanditRecord, number: int, windowed: bool, silent: frozenset[Hashable], starved: frozenset[Hashable]

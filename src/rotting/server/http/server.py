@@ -13,7 +13,7 @@ from contextlib import suppress
 from os import PathLike
 from typing import NamedTuple
 
-from rotting.errors import InvalidValueError, MissingExtraError
+from rotting.errors import InvalidValueError, MissingExtraError, RottingError
 from rotting.registry import from_json as policy_from_json
 from rotting.server.http.admission import is_loopback
 from rotting.server.http.application import create_application
@@ -107,7 +107,12 @@ def warm_up(service: Service, say: Callable[[str], None]) -> None:
 
     # Of ten thousand bandits, most have the same policy: it is made once.
     described = {encode(decode(record.description)["policy"]) for record in all_records(service.database)}
-    for policy in {policy_from_json(decode(each)) for each in described}:
+    for each in described:
+        try:
+            policy = policy_from_json(decode(each))
+        except RottingError as error:  # of another version; the other bandits must be served
+            say(f"bandits of a policy that is not known here cannot be used: {error}")
+            continue
         bandit = Bandit(policy, arms=[0, 1], compile=service.options.compile)
         bandit.warm_up()
         say(f"compiled {policy.name}" if bandit.is_compiled else f"{policy.name} decides interpreted")
