@@ -20,8 +20,8 @@ from rotting.common.progress import Progress
 from studies.log_worlds import WORLDS, Truth, make_log, make_world
 
 PAGE = Path(__file__).parent.parent / "docs" / "diagnosis.md"
-SEEDS = 20
-FIRST_SEED = 5_000  # the rules were set on smaller seeds
+SEEDS = 60
+FIRST_SEED = 10_000  # the rules were set on smaller seeds
 TRUE_CHANGE, STEADY = 0.05, 0.25
 GAIN_SEEDS = 4  # logs of each world whose gains are judged: a policy that is recommended plays in the world
 LIVE_RUNS = 2  # games of a recommended policy in the world

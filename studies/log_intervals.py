@@ -25,8 +25,8 @@ from rotting.problems import optimal_rewards
 from studies.made_logs import LOGGERS, REWARDS, TRUTHS, Cell, World, cells, make_world
 
 PAGE = Path(__file__).parent.parent / "docs" / "log-intervals.md"
-LOGS, ROUNDS, RUNS = 8, 3_000, 40  # 8 logs of each kind of rewards: 24 for each truth and logger
-SEED = 7_000  # the intervals were developed on smaller seeds
+LOGS, ROUNDS, RUNS = 16, 3_000, 40  # 16 logs of each kind of rewards: 48 for each truth and logger
+SEED = 10_000  # the intervals were developed on smaller seeds
 POLICIES = (rotting.RAWUCB(sigma="estimate"), rotting.UCB1(sigma="estimate"))
 WORLD_RUNS = 40  # of the games in the world itself
 WORLD_SEED = 1
