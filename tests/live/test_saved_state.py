@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 import rotting
 from rotting.errors import InvalidValueError
 from rotting.live.bandit import Bandit
+from rotting.live.locks import Guard
+from rotting.live.saved_state import restore
 from rotting.registry import make
+from tests.helpers.clocks import HandClock
 
 
 def test_other_versions_are_refused() -> None:
@@ -28,7 +31,8 @@ KEPT = json.loads(Path(__file__).with_name("saved_by_version_7.json").read_text(
 @pytest.mark.parametrize(("pending", "chosen", "state"), KEPT, ids=lambda each: "")
 def test_states_of_version_7_can_always_be_read(pending: str, chosen: list[str], state: dict[str, Any]) -> None:
     """Each file of a version stays: a bandit whose old events were removed has nothing but such a state."""
-    bandit = Bandit.from_state(state)
+    clock = HandClock(state["latest"])  # when it was saved: the window of the pending decision is open
+    bandit = Bandit.holding(Guard(restore(state), clock=clock))
     assert bandit.reward(pending, 1.0) == "applied"
     assert [bandit.decide().arm for _ in chosen] == chosen
 

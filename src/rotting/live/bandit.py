@@ -657,7 +657,7 @@ class Bandit(Generic[Arm]):
             ...     decision = bandit.decide()
             ...     outcome = bandit.reward(decision.id, 1.0 if decision.arm == "a" else 0.0)
             >>> print(bandit.uplift())
-            the policy earns more: 0.999496 with the policy, 0.505837 without, difference 0.49366 [0.430016, 0.557303]
+            the policy earns more: 0.9995 with the policy, 0.521436 without, difference 0.478064 [0.413889, 0.542238]
         """
         with self._guard.lock:
             state = self._state
