@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -44,10 +45,10 @@ class Tuned:
         if not callable(given) or (self._by_name and "horizon" not in {each.name for each in given.parameters()}):
             rule = "be a class of policies with a parameter horizon, or a function of the horizon"
             raise InvalidTypeError("make", rule, make, got=getattr(make, "__name__", None))
-        self._make = make
+        self._make = cache(make)  # policies for the same horizon are equal, also where each call makes another function
 
     def __repr__(self) -> str:
-        return f"tuned({getattr(self._make, '__name__', self._make)})"
+        return f"tuned({getattr(self._make, '__name__', self._make.__wrapped__)})"
 
     def made_for(self, horizon: int) -> "Competitor":
         """Return the policy for this horizon."""

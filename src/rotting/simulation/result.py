@@ -305,7 +305,8 @@ class Result:
             return int(given)
         if given not in self.policies:
             raise InvalidValueError(name, "be a policy of this result", given)
-        return self.policies.index(given)
+        # Plain classes that were loaded may be equal to others: the policy itself comes first.
+        return next((k for k, each in enumerate(self.policies) if each is given), self.policies.index(given))
 
     def select(
         self,

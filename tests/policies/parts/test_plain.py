@@ -302,7 +302,46 @@ def test_other_engines_are_refused_before_they_start() -> None:
 def test_policies_are_told_apart_by_their_settings_and_their_source() -> None:
     one, two, other = as_policy(PlainUCB1, 2), as_policy(lambda K: PlainUCB1(K, 0.5), 5), as_policy(PlainRAWUCB, 2)
     assert (repr(one), repr(two)) == ("PlainUCB1(sigma=1.0)", "PlainUCB1(sigma=0.5)")
-    assert one == as_policy(PlainUCB1(3), 3)
-    assert hash(one) == hash(as_policy(PlainUCB1(3), 3))
+    assert one == as_policy(PlainUCB1, 3)
+    assert as_policy(PlainUCB1(3), 3) == as_policy(PlainUCB1(3), 3)
+    assert hash(one) == hash(as_policy(PlainUCB1, 3)) == hash(as_policy(PlainUCB1(3), 3))
     assert len({one, two, other}) == 3
     assert rotting.registry.from_json(two.to_json()) == two
+
+
+class Private:
+    """Its settings are kept under other names."""
+
+    def __init__(self, n_arms: int, arm: int = 0) -> None:
+        self._arm = arm
+
+    def pull(self) -> int:
+        return self._arm
+
+    def update(self, arm: int, reward: float) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda arm: functools.partial(Private, arm=arm), lambda arm: lambda K: Private(K, arm), lambda arm: Private(2, arm)],
+    ids=["partial", "function", "object"],
+)
+def test_players_with_settings_that_nobody_knows_are_told_apart(make: Any, tmp_path: Path) -> None:
+    first, second = make(0), make(1)
+    result = rotting.simulate([first, second], TWO, runs=RUNS)
+    assert not np.array_equal(result.pulls[0], result.pulls[1])
+    assert rotting.simulate(first, TWO, runs=RUNS, reference=second).regret.any()
+    result.save(tmp_path / "result")
+    for each in (result, rotting.Result.load(tmp_path / "result")):
+        assert each.select(each.policies[1]).pulls.tolist() == result.pulls[1:].tolist()
+
+
+def test_tuned_functions_that_are_made_anew_are_the_same_at_one_horizon() -> None:
+    problems = rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0], horizon=HORIZON)
+    study = rotting.sweep([rotting.tuned(lambda T: lambda K: Private(K, T % 2))], problems, runs=2)
+    assert len(study.results) == 2
+
+
+def test_what_only_plays_simulations_is_no_policy_by_name() -> None:
+    assert not {"single-arm", "plain-policy"} & {each.name for each in rotting.list_policies()}

@@ -5,7 +5,9 @@ import hashlib
 import inspect
 import math
 import operator
+import pickle
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -151,28 +153,30 @@ def is_plain(given: object) -> bool:
 class PlainPolicy(Policy):
     """A plain class, a function that makes its objects, or one of them, as a policy that the interpreter plays.
 
-    Two are equal if their classes have the same name and source, and if the arguments of their constructors, as far as objects
-    keep them in attributes of the same name, are the same numbers and texts.
+    Two are equal if they make their players by the same class or function, or from equal objects: whether two functions do the
+    same cannot be known. If one was loaded from a file, they are equal if what a file holds of them is: the name and the source
+    of the class, and the settings.
 
     Args:
         name: that of the class.
         settings: the arguments of the constructor that are known.
-        code: a digest of the source of the class, which need not be all that decides its choices.
+        code: a digest of the source of the class. Equal digests do not imply equal choices.
         given: what makes the players; None for a policy that was loaded from a file, which cannot be played.
     """
 
     kernel = Kernel(init, choose, update)
-    listed = False
     first_pulls = False
     randomised = True
 
     def __init__(self, name: str, settings: dict[str, Any], code: str, given: object = None) -> None:
-        values = {"name": name, "title": name, "settings": settings, "code": code, "params": PlainParams(given, name)}
+        params = PlainParams(given, name)
+        values = {"name": name, "title": name, "settings": settings, "code": code, "given": given, "params": params}
         for attribute, value in values.items():
             object.__setattr__(self, attribute, value)
 
     settings: dict[str, Any]
     code: str
+    given: object
 
     @property
     def max_rounds(self) -> None:
@@ -194,7 +198,9 @@ class PlainPolicy(Policy):
         return f"{self.title}({', '.join(f'{name}={value!r}' for name, value in self.settings.items())})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PlainPolicy) and self.to_json() == other.to_json()
+        if not isinstance(other, PlainPolicy) or self.to_json() != other.to_json():
+            return False
+        return self.given is None or other.given is None or _maker(self.given) == _maker(other.given)
 
     def __hash__(self) -> int:
         return hash((self.title, self.code))
@@ -227,6 +233,16 @@ class UnknownPolicy(PlainPolicy):
     def to_json(self) -> dict[str, Any]:
         """Return the policy as it was saved."""
         return self.data
+
+
+def _maker(given: object) -> object:
+    """Return what is equal for two classes, functions or objects only if they make the same players."""
+    try:
+        if isinstance(given, partial):
+            return given.func, pickle.dumps((given.args, given.keywords))
+        return (type(given), pickle.dumps(vars(given))) if has_verbs(given) else id(given)
+    except Exception:  # noqa: BLE001 - some values cannot be pickled, and say so in ways of their own
+        return id(given)
 
 
 def _settings_of(player: object) -> dict[str, Any]:
