@@ -15,6 +15,8 @@ import rotting
 from rotting.policy import Kernel, Policy
 from rotting.problems import Recovering, Rested, two_arms
 from rotting.simulation import provenance
+from rotting.simulation.engines.chunk_store import ChunkStore
+from rotting.simulation.engines.task import Origin
 from rotting.simulation.provenance import code_digest
 from rotting.simulation.rerun import changes, rerun
 from rotting.simulation.result import Result
@@ -67,6 +69,30 @@ def test_a_result_says_how_it_was_made(tmp_path: Path) -> None:
     result.save(tmp_path / "result")
     assert Result.load(tmp_path / "result").provenance == made
     assert json.loads((tmp_path / "result" / "result.json").read_text())["provenance"] == made
+
+
+def test_a_merged_result_says_how_all_its_parts_were_made() -> None:
+    games: Any = {"problem": two_arms(horizon=30), "reference": "greedy"}
+    shards = [rotting.simulate(UCB1, runs=2, first_run=first, **games) for first in (0, 2)]
+    whole = Result.merge(*shards, rotting.simulate(RAW, runs=4, **games))
+    made: Any = whole.provenance
+    assert made["code"] == {repr(each): code_digest(each) for each in (UCB1, RAW, rotting.GreedyOracle())}
+    assert [each["runs"] for each in made["call"]] == [2, 2, 4]
+    assert made["NumPy"] == np.__version__
+    assert rerun(whole) == whole
+
+
+def test_kept_games_say_when_they_were_played(tmp_path: Path) -> None:
+    games: Any = {"policies": UCB1, "problem": two_arms(horizon=30), "runs": 2, "keep": tmp_path}
+    first = rotting.simulate(**games)
+    store = ChunkStore(tmp_path)
+    for path in [each for each in tmp_path.rglob("*") if each.is_file()]:
+        chunk = store.read(path.stem)
+        assert chunk is not None
+        store.write(path.stem, chunk._replace(origin=Origin("another one", 86_400.0)))
+    made: Any = rotting.simulate(**games).provenance
+    assert first.provenance is not None
+    assert made == {**first.provenance, "date": "1970-01-02T00:00:00+00:00", "machine": "another one"}
 
 
 def test_the_commit_is_that_of_the_repository_which_git_is_not_waited_for(

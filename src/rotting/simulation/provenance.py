@@ -2,6 +2,7 @@
 
 import platform
 import subprocess
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -9,11 +10,11 @@ from importlib import metadata
 import numpy as np
 
 from rotting.common.json_data import JsonDict
-from rotting.common.machine import machine
 from rotting.common.version import __version__
 from rotting.policies.kernels.binding import digest
 from rotting.policies.parts.plain import PlainPolicy
 from rotting.policy import Kernel, Policy
+from rotting.simulation.engines.task import Origin
 from rotting.simulation.plan import Simulation
 
 # Without a lock: git may be stopped at any moment.
@@ -53,17 +54,22 @@ def code_digest(policy: Policy) -> str:
     return policy.code if isinstance(policy, PlainPolicy) else _digest_of(policy.kernel)
 
 
-def provenance_of(simulation: Simulation) -> JsonDict:
-    """Return how the result of a simulation is made, as JSON-able data."""
+def provenance_of(simulation: Simulation, origins: Iterable[Origin]) -> JsonDict:
+    """Return how the result of a simulation is made, as JSON-able data; `origins` are those of its games.
+
+    The date is that of the last game that was played, which may be long ago if games were kept.
+    """
     chosen = simulation.reference
+    machines = sorted({each.machine for each in origins})
+    last = max(each.played for each in origins)
     return {
         "rotting": __version__,
         "commit": commit(),
         "Python": platform.python_version(),
         "NumPy": np.__version__,
         "Numba": metadata.version("numba"),
-        "machine": machine(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machines[0] if len(machines) == 1 else machines,
+        "date": datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds"),
         "code": {repr(each): code_digest(each) for each in simulation.policies},
         "call": {
             "policies": [repr(each) for each in simulation.policies[: simulation.players]],

@@ -36,7 +36,8 @@ def rerun(result: Result, source: str | Path | None = None, progress: bool | Non
         True
     """
     values = [] if source is None else [*_values(vars(_module(Path(source))).values())]
-    reference = (result.provenance or {}).get("call", {}).get("reference")
+    call = (result.provenance or {}).get("call", {})
+    reference = (call[0] if isinstance(call, list) else call).get("reference")  # a merged result has several calls
     if isinstance(reference, dict):
         reference = _playable(registry.from_json(reference), values, result)
     policies = [_playable(each, values, result) for each in result.policies]

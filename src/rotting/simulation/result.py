@@ -80,8 +80,9 @@ class Result:
         arms: the arm of every round, `[P, R, T]`, if `simulate(record="arms")` recorded it.
         rewards: the reward of every round, `[P, R, T]`, if `simulate(record="rewards")` recorded it.
         provenance: how the result was made, JSON-able: the versions of rotting, Python, NumPy and Numba, the commit of the
-            repository in which the program was started, digests of the code of each policy, the machine, the date, and the
-            call. It is not compared.
+            repository in which the program was started, digests of the code of each policy, the machine, the date of the last
+            game, and the call. A merged result has lists of the entries in which its parts differ; a selection has those of
+            the whole. It is not compared.
 
     Example:
         >>> import numpy as np
@@ -754,7 +755,8 @@ def _join_runs(results: Sequence[Result]) -> Result:
     times = np.array([each.us_per_round for each in shards])
     weights = np.where(np.isnan(times), 0, runs[:, None])
     time = mean_time((np.nan_to_num(times) * weights).sum(axis=0), weights.sum(axis=0))
-    return replace(shards[0], runs=int(runs.sum()), us_per_round=time, **_joined(shards, axis=1))
+    made = _joined_provenance(shards)
+    return replace(shards[0], runs=int(runs.sum()), us_per_round=time, provenance=made, **_joined(shards, axis=1))
 
 
 def _join_policies(results: Sequence[Result]) -> Result:
@@ -769,7 +771,21 @@ def _join_policies(results: Sequence[Result]) -> Result:
         if others and policies.count(policy) > 1:
             raise InvalidValueError("results", "have equal policies or none in common", policy, hint=" in two of them")
     time = np.concatenate([each.us_per_round for each in results])
-    return replace(first, policies=tuple(policies), us_per_round=time, **_joined(results, axis=0))
+    made = _joined_provenance(results)
+    return replace(first, policies=tuple(policies), us_per_round=time, provenance=made, **_joined(results, axis=0))
+
+
+def _joined_provenance(results: Sequence[Result]) -> JsonDict | None:
+    """Return how a merged result was made: the code of all policies, and lists of the entries in which results differ."""
+    known = [each.provenance for each in results if each.provenance is not None]
+    joined: JsonDict = {}
+    for name in known[0] if known else ():
+        entries = [entry for made in known for entry in (made[name] if isinstance(made[name], list) else [made[name]])]
+        different = [entry for k, entry in enumerate(entries) if entry not in entries[:k]]
+        joined[name] = different[0] if len(different) == 1 else different
+    if known:
+        joined["code"] = {policy: code for made in known for policy, code in made["code"].items()}
+    return joined or None
 
 
 def format_of(what: str) -> JsonDict:

@@ -20,7 +20,7 @@ from rotting.errors import InvalidValueError, SigmaWarning
 from rotting.policies.parts.plain import PlainPolicy
 from rotting.problems import Problem, ProblemFamily
 from rotting.simulation.engines.chunk_store import ChunkStore
-from rotting.simulation.engines.task import Chunk, Engine, Task, cut
+from rotting.simulation.engines.task import Chunk, Engine, Origin, Task, cut
 from rotting.simulation.engines.threads import Threads
 from rotting.simulation.engines.tiers import CompileMode, resolve_mode
 from rotting.simulation.plan import Competitor, Record, Simulation
@@ -290,6 +290,7 @@ class _UnfinishedResult:
         }
         self._seconds = np.zeros(P)  # of the chunks that this process played
         self._rounds = np.zeros(P)  # of the same chunks
+        self._origins: set[Origin] = set()
 
     def take(self, index: int, task: Task, chunk: Chunk) -> None:
         """Fill in some runs of the policy `index`."""
@@ -297,6 +298,7 @@ class _UnfinishedResult:
         runs = slice(first, first + task.runs)
         self._regret[index, runs] = chunk.regret
         self._pulls[index, runs] = chunk.pulls
+        self._origins.add(chunk.origin)
         if not np.isnan(chunk.seconds):
             self._seconds[index] += chunk.seconds
             self._rounds[index] += task.rounds
@@ -323,6 +325,6 @@ class _UnfinishedResult:
             played=problem if family is None else None,
             first_run=simulation.first_run,
             **self._records,
-            provenance=provenance_of(simulation),
+            provenance=provenance_of(simulation, self._origins),
         )
         return measured_against(found, simulation.reference, simulation.players)
