@@ -372,7 +372,7 @@ def test_half_lives_are_those_of_the_clock_and_only_of_arms_that_halve() -> None
     assert rows["b"].half_life_reason == "it may still pay more than half of what it paid at first"
     assert rows["c"].half_life_reason == "the log does not show that it wears out"
     words = " ".join(found.lifetimes)
-    assert re.search(r"a earns half of what it did after about \d+ pulls in one country \[\d+, \d+\]\.", words)
+    assert re.search(r"a earns half of what it did at first after about \d+ pulls in one country \[\d+, \d+\]\.", words)
     assert "How long b lasts is not known: it may still pay more than half of what it paid at first." in words
     assert "c" not in {each.split()[0] for each in found.lifetimes}
 
@@ -381,10 +381,10 @@ def test_how_long_an_arm_lasts_is_said_to_two_digits() -> None:
     trend = ArmTrend("c39", 9, 0.1, 0.05, -0.06, -0.04, "wears out", 4_219.0, 3_130.0, 5_996.0)
     log = Log({"arm": ["c39"], "reward": [1.0], "country": ["fr"], "t": ["2026-05-01"]}, unit="country", time="t")
     found = Diagnosis(log, "pulls", "", (trend,), 1.0, (), (), 1, False)
-    assert found.lifetimes == ("c39 earns half of what it did after about 4,200 pulls in one country [3,100, 6,000].",)
+    assert found.lifetimes == ("c39 earns half of what it did at first after about 4,200 pulls in one country [3,100, 6,000].",)
     old = trend._replace(half_life=3.2, half_life_low=2.0, half_life_high=8.04)
     days = dataclasses.replace(found, decay="time")
-    assert days.lifetime(old) == "earns half of what it did after about 3.2 days since its launch [2, 8]"
+    assert days.lifetime(old) == "earns half of what it did at first after about 3.2 days since its launch [2, 8]"
     unknown = trend._replace(half_life_reason="it may still pay more")
     assert found.lifetime(unknown) == "how long it lasts is not known: it may still pay more"
 

@@ -225,7 +225,7 @@ def _rerun(options: argparse.Namespace) -> None:
             lines = changes(result, rerun(result, options.source, progress=True))
             print("\n".join(lines or [f"{result.problem_name}: all {result.runs:,} runs are the same, bit for bit"]))
             if lines:
-                raise UserError(f"{result.problem_name} is not as it was")
+                raise UserError(f"{result.problem_name} differs from the saved result")
 
 
 def add_rerun(commands: Commands) -> None:

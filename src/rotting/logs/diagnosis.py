@@ -185,7 +185,7 @@ class Diagnosis:
         lines = (f"Decay: {self.decay}. {self.reason}",)
         notes = (
             f"{self.tested} of {len(self.arms)} arms had at least {FEWEST_EVENTS} rewards other than 0, and were tested.",
-            "wears out, rises: also against other arms at the same time, or with its own pulls.",
+            "wears out, rises: also compared with other arms at the same time, or explained by its own pulls.",
             "steady: a change by a quarter is excluded. cannot tell: it may move as all arms do.",
             "launch, recent: mean reward of the first and of the last quarter of an arm's pulls, whatever moved it.",
             *self.notes,
@@ -216,13 +216,13 @@ class Diagnosis:
         return sorted(range(len(self.arms)), key=lambda arm: (ranks[self.arms[arm].verdict], -self.arms[arm].pulls))
 
     def lifetime(self, arm: ArmTrend) -> str:
-        """Return how long one of the arms lasts, or why that is not known, as a sentence about it goes on."""
+        """Return how long one of the arms lasts, or why that is not known: the end of a sentence that begins with its name."""
         if arm.half_life_reason:
             return f"how long it lasts is not known: {arm.half_life_reason}"
         unit = "days" if self.log.has_dates else "units of time" if self.log.has_times else "rows of the log"
         clock = f"{unit} since its launch" if self.decay == "time" else f"pulls in one {self.log.unit_name}"
         value, ends = arm.half_life_text.split(maxsplit=1)
-        return f"earns half of what it did after about {value} {clock} {ends}"
+        return f"earns half of what it did at first after about {value} {clock} {ends}"
 
     @property
     def lifetimes(self) -> tuple[str, ...]:
@@ -476,7 +476,7 @@ class _Findings:
                 return "both", f"{why}, and arms fell apart along time beyond that."
             if self._left_by_pulls.z < -_ALIKE:
                 return CANNOT_TELL, f"{why}, but this explains only a part of the fall: time, or a season, adds to it."
-            return "pulls", f"{why}. That time adds to it is not excluded, but not shown either."
+            return "pulls", f"{why}. The log neither shows nor excludes that time adds to it."
         if time and self.ages_matter and self.ages is not None:
             found = f"Arms fell after their launches, and the {self.ages.launches} that were launched later began afresh"
             return "time", f"{found}. Own pulls explain only a part of this."

@@ -16,16 +16,14 @@ from rotting.common.arrays import Floats, Ints
 from rotting.logs.cells import sums_by
 
 BINS = 48  # of the clock, each with equally many rows
-_NEARLY = (
-    3.0  # by how much the logarithms of two likelihoods may differ: half of the 95 % quantile of chi-square with 2 degrees
-)
+_NEARLY = 3.0  # by which the logarithms of two likelihoods may differ: half of the 95 % quantile of chi-square with 2 degrees
 _GRID = 24  # places where a curve falls, and depths to which it falls, that are weighed at once
 _ZOOMS = 4  # after each, the grid covers the curves that are nearly as likely as the best one
 _FLOOR = 1e-3  # of a curve: a reward below it is still possible
 
 
 class HalfLife(NamedTuple):
-    """The clock at which an arm pays half of what it paid at first, with its interval; NaN, and the reason why, without one."""
+    """When an arm pays half of what it paid at first, on its clock, with an interval. If unknown: NaN, and `why`."""
 
     value: float = math.nan
     low: float = math.nan
@@ -46,8 +44,9 @@ def _abrupt(bounds: Floats, at: Floats, depth: Floats) -> tuple[Floats, Floats]:
     return 1 - depth * np.clip((bounds[1:] - at) / np.diff(bounds), 0.0, 1.0), at
 
 
-# Of the bounds of the bins, where a curve falls and how deep: its shares [curve, bin], and its half-life if it is so deep. The
-# range of the places is given in shares of the clock.
+# Each family maps the bounds of the bins, and the place and the depth of falls, to the share of the first level that is left in
+# each bin [curve, bin], and to the half-lives of curves that fall below a half. Its two numbers are the range of places, in
+# shares of the clock.
 _FAMILIES = (_exponential, 1 / 300, 3.0), (_linear, 1 / 100, 2.0), (_abrupt, 1e-4, 1.0)
 
 

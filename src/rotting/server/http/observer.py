@@ -53,7 +53,7 @@ class Observer:
     Args:
         database: has the logs.
         histories: what is counted.
-        tell: called with a bandit, "worn", "silent" or "starved", and the arms of which that is new.
+        tell: called with a bandit, "worn", "silent" or "starved", and the arms that newly are so.
     """
 
     def __init__(
