@@ -20,7 +20,7 @@ from rotting.server.store.durable import DurableBandit, open_in
 from rotting.server.store.events import BanditRecord, StoredEvent, decode
 from rotting.server.store.rows import decision_rows
 from rotting.server.store.snapshots import remove_old_events, sweep
-from rotting.server.store.turns import Turns
+from rotting.server.store.turns import Turns, load
 from rotting.server.store.verify import verify
 from tests.helpers.clocks import HandClock
 
@@ -301,6 +301,29 @@ def test_many_threads_share_one_bandit(place: str) -> None:
         assert sorted(each.round for each in made) == list(range(1, 201))
         assert set(pool.map(lambda each: bandit.reward(each, 0.5), made)) == {"applied"}
     assert threading.active_count() < 50
+
+
+def test_a_base_has_learned_what_a_new_policy_had_learned(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rotting.server.store.snapshots._LEAST_REMOVED", 1)
+    monkeypatch.setattr("rotting.server.store.turns.SNAPSHOT_EVENTS", 20)
+    clock = HandClock(1e9)
+    made = Turns(open_database(place), "never", clock=clock)
+    bandit = open_in(made, "songs", rotting.UCB1(), ["a", "b"], keep=86_400.0)
+    removed = list[int]()
+    for days in (0.5, 0.9, 3.0, 3.0):  # the base comes after the change with the third
+        for _ in range(40):
+            bandit.reward(bandit.decide(), 1.0)
+        clock.now += 86_400.0 * days
+        if not removed:
+            bandit.change(policy=rotting.EffRAWUCB())
+        removed.append(remove_old_events(made.database, "songs", clock.now))
+        sweep(made.database, clock.now)
+    assert removed == [0, 80, 161, 80]
+    record = made.database.find("songs")
+    assert record is not None
+    assert verify(made.database).problems == ()
+    assert load(made.database, record, "never").bandit.get_state() == bandit.get_state()
+    bandit.close()
 
 
 def test_an_export_begins_anew_if_events_are_removed_meanwhile(place: str, monkeypatch: pytest.MonkeyPatch) -> None:

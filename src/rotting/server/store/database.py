@@ -61,8 +61,12 @@ _SAVE_SNAPSHOT = (
 )
 _OLD_SNAPSHOTS = (
     "DELETE FROM {snapshots} WHERE bandit = %s AND revision = %s AND number NOT IN "
-    "(SELECT number FROM {snapshots} WHERE bandit = %s AND revision = %s ORDER BY number DESC LIMIT 2)"
+    "(SELECT number FROM {snapshots} WHERE bandit = %s AND revision = %s ORDER BY number DESC LIMIT 2) "
+    "AND (SELECT substr(payload, 1, %s) FROM {events} AS each "
+    "WHERE each.bandit = {snapshots}.bandit AND each.number = {snapshots}.number) IS DISTINCT FROM %s"
 )
+POLICY_CHANGED = b'{"event":"changed","policy":'
+"""The beginning of an event with which the policy changes."""
 _OLD_BASE = "DELETE FROM {snapshots} WHERE bandit = %s AND revision = %s"
 _OTHER_REVISIONS = "DELETE FROM {snapshots} WHERE revision NOT IN (%s, %s)"
 _SAVE_BASE = "INSERT INTO {snapshots} VALUES (%s, %s, %s, %s, %s)"
@@ -138,10 +142,14 @@ class Transaction(ABC):
         self.write("DELETE FROM {due} WHERE bandit = %s AND time <= %s", record.row, until)
 
     def save_snapshot(self, record: BanditRecord, snapshot: StoredSnapshot) -> None:
-        """Save a state, if the log still has the event that it belongs to; of older ones of this revision, keep the newest."""
+        """Save a state, if the log still has the event that it belongs to.
+
+        Of older ones of this revision, the newest stays, and those after a change of the policy: they cannot be learned anew
+        when the events before them are gone.
+        """
         row, (number, digest, state) = record.row, snapshot
         self.write(_SAVE_SNAPSHOT, REVISION, state, row, number, digest)
-        self.write(_OLD_SNAPSHOTS, row, REVISION, row, REVISION)
+        self.write(_OLD_SNAPSHOTS, row, REVISION, row, REVISION, len(POLICY_CHANGED), POLICY_CHANGED)
 
     def save_base(self, record: BanditRecord, base: StoredSnapshot) -> None:
         """Make a snapshot the base of a locked bandit: `Database.sweep` deletes the events up to it."""

@@ -43,7 +43,7 @@ from rotting.live.policy_state import arrays
 from rotting.live.values import Decision, RewardRule
 from rotting.policy import Policy
 from rotting.registry import from_json as policy_from_json
-from rotting.server.store.database import MAX_BYTES, MAX_EVENTS, Database, Reading, Transaction
+from rotting.server.store.database import MAX_BYTES, MAX_EVENTS, POLICY_CHANGED, Database, Reading, Transaction
 from rotting.server.store.events import (
     MICROSECOND,
     BanditRecord,
@@ -103,9 +103,7 @@ class PolicyChanged(Exception):  # noqa: N818 - not an error
 
     def __init__(self, event: StoredEvent) -> None:
         super().__init__(event.number)
-        self.number = event.number
-        """The number of the event."""
-        self.policy = policy_from_json(decode_event(event)["policy"])
+        self.event = event
 
 
 class Folded:
@@ -858,7 +856,7 @@ class Turns:
 
 def changes_policy(event: StoredEvent) -> bool:
     """Return whether the policy is another one after an event."""
-    return event.payload.startswith(b'{"event":"changed","policy":')
+    return event.payload.startswith(POLICY_CHANGED)
 
 
 def learn_anew(
@@ -882,8 +880,20 @@ def followed(database: Database, folded: Folded, events: list[StoredEvent], comp
     try:
         folded.follow(events)
     except PolicyChanged as change:
-        folded = learn_anew(database, folded.record, change.policy, compile, change.number)
+        folded = after_change(database, folded.record, change.event, compile)
     return folded
+
+
+def after_change(database: Database, record: BanditRecord, event: StoredEvent, compile: CompileMode = "auto") -> Folded:
+    """Return a bandit after an event with which its policy changed.
+
+    The state was saved with the event. If that is lost, it is learned anew, without what the log does not keep any longer.
+    """
+    for snapshot in database.snapshots(record):
+        if (snapshot.number, snapshot.digest) == (event.number, event.digest):
+            with suppress(*UNREADABLE):
+                return Folded(record, restore_snapshot(snapshot, compile), snapshot.number, snapshot.digest, event.time)
+    return learn_anew(database, record, policy_from_json(decode_event(event)["policy"]), compile, event.number)
 
 
 def base_of(database: Database, record: BanditRecord, compile: CompileMode = "auto") -> Folded:

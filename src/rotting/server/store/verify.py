@@ -9,7 +9,7 @@ from rotting.registry import from_json as policy_from_json
 from rotting.server.store.database import Database, all_records
 from rotting.server.store.events import BanditRecord, StoredEvent, StoredSnapshot, decode_event, event_digest
 from rotting.server.store.snapshots import UNREADABLE, restore_snapshot
-from rotting.server.store.turns import Folded, base_of, changes_policy, learn_anew
+from rotting.server.store.turns import Folded, after_change, base_of, changes_policy, learn_anew
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,11 @@ def _check(database: Database, record: BanditRecord, progress: Callable[[], obje
                 if event.number != number + 1 or event.digest != event_digest(digest, number + 1, *event[1:4]):
                     return Verification(checked, (*problems, f"event {number + 1} is not what was written"))
                 if changes_policy(event):
-                    policy = policy_from_json(decode_event(event)["policy"])
-                    folded = learn_anew(database, record, policy, "auto", event.number)
+                    if record.base:  # what it has learned from may be gone
+                        folded = after_change(database, record, event)
+                    else:
+                        policy = policy_from_json(decode_event(event)["policy"])
+                        folded = learn_anew(database, record, policy, "auto", event.number)
                 else:
                     state = folded.bandit.state
                     state.events = None
