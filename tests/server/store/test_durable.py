@@ -303,6 +303,16 @@ def test_many_threads_share_one_bandit(place: str) -> None:
     assert threading.active_count() < 50
 
 
+def test_snapshots_of_changes_do_not_pile_up_if_all_events_are_kept(place: str) -> None:
+    with rotting.open(place, rotting.UCB1(), arms=["a", "b"], compile="never") as bandit:
+        for policy in [rotting.EffRAWUCB(), rotting.UCB1()] * 3:
+            bandit.change(policy=policy)
+        database = bandit._turns.database
+        record = database.find(bandit.name)
+        assert record is not None
+        assert [each.number for each in database.snapshots(record)] == [6, 5]
+
+
 def test_a_base_has_learned_what_a_new_policy_had_learned(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rotting.server.store.snapshots._LEAST_REMOVED", 1)
     monkeypatch.setattr("rotting.server.store.turns.SNAPSHOT_EVENTS", 20)

@@ -144,12 +144,13 @@ class Transaction(ABC):
     def save_snapshot(self, record: BanditRecord, snapshot: StoredSnapshot) -> None:
         """Save a state, if the log still has the event that it belongs to.
 
-        Of older ones of this revision, the newest stays, and those after a change of the policy: they cannot be learned anew
-        when the events before them are gone.
+        Of older ones of this revision, the newest stays. If events are kept for a limited time, so do those after a change of
+        the policy: they cannot be learned anew when the events before them are gone.
         """
         row, (number, digest, state) = record.row, snapshot
         self.write(_SAVE_SNAPSHOT, REVISION, state, row, number, digest)
-        self.write(_OLD_SNAPSHOTS, row, REVISION, row, REVISION, len(POLICY_CHANGED), POLICY_CHANGED)
+        kept = b"" if record.keep is None else POLICY_CHANGED
+        self.write(_OLD_SNAPSHOTS, row, REVISION, row, REVISION, len(POLICY_CHANGED), kept)
 
     def save_base(self, record: BanditRecord, base: StoredSnapshot) -> None:
         """Make a snapshot the base of a locked bandit: `Database.sweep` deletes the events up to it."""
