@@ -55,7 +55,7 @@ def other_paper(
         problems: by the names of their games.
         policies: returns the policies that play a problem.
         claims: that are measured.
-        runs: those of the paper; a quick run has a fifth.
+        runs: of a full run; a quick one has a fifth of them.
         order: the place of the experiment.
     """
 
