@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import rotting
+from rotting.common.statistics import what_runs_can_miss
 from rotting.problems import two_arms
 from rotting.simulation.study import Study
 
@@ -122,6 +123,27 @@ def test_curves_have_ones_own_order_labels_colours_and_axes(study: Study) -> Non
         assert lines[1].get_color() == "#123456"
     ax = study.results[0].plot(order=["RAW-UCB 1.4", 0], labels=["RAW", "random"], colors=["#123456", "red"])
     assert sorted((line.get_label(), line.get_color()) for line in ax.get_lines()) == [("RAW", "#123456"), ("random", "red")]
+
+
+@pytest.mark.parametrize(
+    ("draw", "count", "words"),
+    [
+        (lambda study, _, axes, path: study.plot("horizon", ax=axes, path=path), 1, what_runs_can_miss(15)),
+        (lambda study, _, axes, path: study.heat_map(ax=axes[0], path=path), 1, "Mean of 15 runs."),
+        (lambda _, game, axes, path: game.plot(ax=axes, path=path), 3, "Run 0, seed 0."),
+    ],
+)
+def test_pictures_in_given_axes_have_a_title_a_caption_and_a_file(draw: Any, count: int, words: str, tmp_path: Path) -> None:
+    problems = rotting.grid(two_arms, L=[0.3, 4.0], horizon=[60, 120])
+    study, game = rotting.sweep(rotting.UCB1(sigma=1.0), problems, runs=15), rotting.play(rotting.UCB1(sigma=1.0), problems[0])
+    figure, axes = plt.subplots(1, count, squeeze=False)
+    path = tmp_path / "picture.png"
+    assert draw(study, game, axes[0], path) is figure
+    assert path.stat().st_size > 10_000
+    assert axes[0, 0].get_title(loc="left") != ""
+    assert any(words in " ".join(each.get_text().split()) for each in axes[0, 0].texts)
+    with pytest.raises(ValueError, match=r"^path must be a new file"):
+        draw(study, game, axes[0], path)
 
 
 @pytest.mark.parametrize("legend", [True, "upper left"])

@@ -11,7 +11,7 @@ import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.common.display.figures import BANDS, Curve, Figure, Panel, join_panels, least_curves, mean_points, regret_panel
-from rotting.common.display.plots import Colours, check_colours, draw_into, plot_figure, plot_heat
+from rotting.common.display.plots import Colours, check_colours, plot_figure, plot_heat
 from rotting.common.display.tables import Column, FormattedTable, Row, ends_text, interval_column, value_column
 from rotting.common.files import new_folder
 from rotting.common.html_parts import block, drawing, row
@@ -549,7 +549,7 @@ class Study:
             title: above the picture; by default what is drawn.
             by: the parameter of the problems for whose values there is a panel each: "problem" for the problems without their
                 horizons, "horizon", or another one. By default, there is one panel; over the rounds, one for each problem.
-            ax: the axes to draw into, one for each panel; None makes a figure.
+            ax: the axes to draw into, one for each panel; None makes a figure. With a title of your own, they have no caption.
             labels: one text for each policy that is drawn; short labels by default.
             colors: one for each curve, or a dict by their labels.
             order: the policies to draw, in this order: policies of this study, their labels or indices. By default all.
@@ -590,7 +590,7 @@ class Study:
         named = title if title is not None else f"{self._problems_text}: regret over {over}"
         figure = Figure("study", named, caption, drawn, columns=2 if len(drawn) == 4 else min(3, len(drawn)))
         figure = replace(figure, colours=check_colours(figure.labels, colors))
-        return plot_figure(figure, path) if ax is None else draw_into(ax, figure)
+        return plot_figure(figure, path, ax, captioned=title is None)
 
     def _shown(self, order: Sequence[Policy | str | int] | None, labels: Sequence[str] | None) -> dict[int, str]:
         """Return the labels of the policies to show, by their indices."""
@@ -676,6 +676,7 @@ class Study:
         policy: str | None = None,
         path: str | Path | None = None,
         title: str | None = None,
+        ax: "Axes | None" = None,
     ) -> "Picture":
         """Draw the mean regret over two parameters as colours.
 
@@ -689,6 +690,7 @@ class Study:
             policy: the name of the policy, such as "raw-ucb", if there are several.
             path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
             title: above the picture; by default what is drawn.
+            ax: the axes to draw into; None makes a figure.
 
         Returns:
             The Matplotlib figure.
@@ -733,6 +735,7 @@ class Study:
             path=path,
             hatched=hatched,
             note=note,
+            ax=ax,
         )
 
     def _heat_axes(self, x: str | None, y: str | None) -> tuple[str, str]:

@@ -27,6 +27,7 @@ from rotting.simulation.plan import Competitor, Simulation, Tuned
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Picture
 
 _SHOWN_ARMS = 8  # arms in a picture, each in another colour
@@ -140,7 +141,13 @@ class Trajectory:
                 columns |= {f"{name}_{i}": table[:, i] for i in range(self.problem.n_arms)}
         return pd.DataFrame(columns)
 
-    def plot(self, path: str | Path | None = None, arms: Sequence[int] | None = None, title: str | None = None) -> "Picture":
+    def plot(
+        self,
+        path: str | Path | None = None,
+        arms: Sequence[int] | None = None,
+        title: str | None = None,
+        ax: "Sequence[Axes] | None" = None,
+    ) -> "Picture":
         """Draw the pulls, the indices and the means of the arms over the rounds, one below the other.
 
         Needs the extra `rotting[plot]`.
@@ -149,6 +156,7 @@ class Trajectory:
             path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
             arms: which arms to draw; all by default, or the eight that were pulled most.
             title: above the picture; by default the policy and the problem.
+            ax: the axes to draw into, one for each of the pictures; None makes a figure.
 
         Returns:
             The Matplotlib figure.
@@ -161,7 +169,7 @@ class Trajectory:
             >>> import matplotlib.pyplot
             >>> matplotlib.pyplot.close("all")
         """
-        return plot_figure(self._figure(self._shown(arms), title), path)
+        return plot_figure(self._figure(self._shown(arms), title), path, ax, captioned=title is None)
 
     def _shown(self, arms: Iterable[int] | None) -> list[int]:
         K = self.problem.n_arms

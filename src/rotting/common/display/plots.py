@@ -395,29 +395,38 @@ def plot_regret(
     return ax
 
 
-def plot_figure(figure: Figure, path: str | Path | None = None) -> "Picture":
-    """Draw a figure as `draw_figure` does, into a new image file or into a figure that pyplot shows.
+def plot_figure(
+    figure: Figure, path: str | Path | None = None, ax: "Axes | Sequence[Axes] | None" = None, captioned: bool = True
+) -> "Picture":
+    """Draw a figure as `draw_figure` does, into a new image file or into a figure that pyplot shows; or into given axes.
 
     Args:
         figure: what to draw.
         path: a new image file; its suffix sets the format. It is as wide as the style in force says.
+        ax: axes to draw into, one for each panel. The legend is in the first ones.
+        captioned: whether the first of the given axes have the caption above them.
     """
-    if path is None:
-        return draw_figure(figure, shown=True)
-    path = check_new_file(path)
-    picture = draw_figure(figure)
-    write_picture(picture, path, "tight" if styled_size() is None else "standard")
+    if path is not None:
+        path = check_new_file(path)
+    if ax is None:
+        picture = draw_figure(figure, shown=path is None)
+    else:
+        picture = _draw_into(ax, figure, captioned)
+    if path is not None:
+        write_picture(picture, path, "tight" if ax is not None or styled_size() is None else "standard")
     return picture
 
 
-def draw_into(axes: "Axes | Sequence[Axes]", figure: Figure) -> "Picture":
+def _draw_into(axes: "Axes | Sequence[Axes]", figure: Figure, captioned: bool) -> "Picture":
     """Draw the panels of a figure into given axes, one for each panel, with a legend in the first ones; return their figure."""
     listed = list(np.ravel(np.asarray(axes, object)))
     if len(listed) != len(figure.panels):
         raise InvalidValueError("ax", f"be one pair of axes for each panel, {len(figure.panels)}", len(listed))
     for k, (ax, panel) in enumerate(zip(listed, figure.panels, strict=True)):
         lines = draw_panel(ax, panel, {label: figure.style(label) for label in figure.styles})
-        ax.set_title(panel.title, loc="left")
+        note = " ".join(filter(None, [panel.note, figure.caption if k == 0 and captioned else ""]))
+        width = ax.get_window_extent().width / ax.figure.figure.dpi
+        draw_header(ax, panel.title or figure.title, note, width, (points("medium"), points("small")))
         if k == 0:
             place_legend_inside(ax, lines, "best")
     return cast("Picture", listed[0].figure.figure)
@@ -565,6 +574,7 @@ def plot_heat(
     path: str | Path | None = None,
     hatched: NDArray[np.bool_] | None = None,
     note: str = "",
+    ax: "Axes | None" = None,
 ) -> "Picture":
     """Draw values over two parameters as colours, dark for small ones.
 
@@ -578,6 +588,7 @@ def plot_heat(
         path: a new image file; its suffix sets the format.
         hatched: the values `[y, x]` to hatch, which the note explains.
         note: small print below the title.
+        ax: the axes to draw into; None makes a figure.
 
     Example:
         >>> picture = plot_heat(("L", [0.1, 1.0]), ("alpha", [0.5, 1.4]), np.array([[1.0, 2.0], [1.5, 1.0]]), "regret", "one")
@@ -588,13 +599,19 @@ def plot_heat(
     """
     if path is not None:
         path = check_new_file(path)
-    rows, columns = values.shape
-    width, height = max(4.6, min(12.0, 2.2 + 0.62 * columns)), max(2.6, min(10.0, 1.3 + 0.42 * rows))
-    picture = new_picture(path is None, width, height)
-    from matplotlib.patches import Rectangle  # noqa: PLC0415 - an extra, which `new_picture` has found
+    matplotlib_figure()
+    from matplotlib.patches import Rectangle  # noqa: PLC0415 - an extra, which has been found
 
-    grow(picture, draw_top(picture, title, note, FONT_SIZES), 0.0)
-    ax = picture.add_subplot()
+    rows, columns = values.shape
+    if ax is None:
+        height = max(2.6, min(10.0, 1.3 + 0.42 * rows))
+        picture = new_picture(path is None, max(4.6, min(12.0, 2.2 + 0.62 * columns)), height)
+        grow(picture, draw_top(picture, title, note, FONT_SIZES), 0.0)
+        ax = picture.add_subplot()
+    else:
+        picture = ax.figure.figure
+        width, height = (each / picture.dpi for each in ax.get_window_extent().size)
+        draw_header(ax, title, note, width, (points("medium"), points("small")))
     image = ax.imshow(values, origin="lower", aspect="auto", cmap="cividis")
     picture.colorbar(image, ax=ax, label=wrapped(label, 0.7 * height, points("medium")))
     for axis, (name, ticks), set_label in ((ax.xaxis, x, ax.set_xlabel), (ax.yaxis, y, ax.set_ylabel)):
