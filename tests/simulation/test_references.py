@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rotting
-from rotting.problems import Problem, Recovering, Rested, Restless, Sum, Visiting, two_arms
+from rotting.problems import Problem, ProblemFamily, Recovering, Rested, Restless, Sum, Visiting, rebounding, two_arms
 from rotting.simulation.references import SingleArm, reference_policies
 from rotting.simulation.result import Result
 from tests.helpers.command import run_command
@@ -99,6 +99,9 @@ def test_an_optimum_that_is_too_expensive_is_refused_with_its_price_before_anyth
     recovering = Problem([Recovering(np.linspace(0.9, 0.1, 100))] * 9, horizon=100)
     with pytest.raises(ValueError, match=r"^horizon must be at most \d for the optimum of these arms, of which every"):
         rotting.simulate(POLICIES, recovering, runs=1, reference="optimal")
+    family = ProblemFamily(lambda rng: rebounding([1.0, float(rng.random())], horizon=5))
+    with pytest.raises(ValueError, match=r"got 'optimal': each run is measured against greedy \(some arms have a memory"):
+        rotting.simulate(POLICIES, family, runs=1, reference="optimal")
 
 
 def test_the_optimum_of_a_tiny_game_is_the_best_of_all_sequences() -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rotting.common.rules import COUNT, FINITE, FRACTION, NONNEGATIVE, POSITIVE, PROBABILITY, Rule, positive_int
+from rotting.common.rules import COUNT, FINITE, FRACTION, NONNEGATIVE, POSITIVE, Rule, positive_int
 from rotting.errors import InvalidValueError
 from rotting.policies.kernels.elementary import exps, power, powers
 from rotting.policies.kernels.random_numbers import normal_quantile, uniform
@@ -218,7 +218,6 @@ def rebounding(
 class Switch(NamedTuple):
     """The parameters of `last_switch`."""
 
-    low: float
     high: float
     decay: float
 
@@ -230,8 +229,8 @@ def switched_before(p: Switch) -> float:
 
 def switch_mean(p: Switch, s: float, t: int, n: int) -> float:
     """Return the mean after s > 0 rounds of rest, or after -s pulls in a row."""
-    share = power(p.decay, abs(s))
-    return p.high - (p.high - p.low) * share if s > 0.0 else p.low * share
+    passed = 0.5 * p.high * power(p.decay, abs(s))
+    return p.high - passed if s > 0.0 else passed
 
 
 def switch(p: Switch, s: float, t: int, n: int, pulled: int) -> float:
@@ -249,19 +248,17 @@ def stay_switched_off(p: Switch, s: float, t: int, n: int, rounds: int) -> float
 @preset
 def last_switch(
     highs: Sequence[float] = (1.0, 0.9, 0.8, 0.7),
-    share: float = 0.5,
     decay: float = 0.7,
     horizon: int = 10_000,
     sigma: float = 1.0,
 ) -> Problem:
     """Return arms that depend on the rounds since the last switch: they tire while they are pulled, and recover while not.
 
-    After d rounds of rest, the mean is `high - (high - low) decay^d`, where `low = share high`; after d pulls in a row, it is
-    `low decay^d`. The form is ours: the paper allows any means that grow with the rest and fall with the pulls in a row.
+    After d rounds of rest, the mean is `high - high decay^d / 2`; after d pulls in a row, it is `high decay^d / 2`. The form is
+    ours: the paper allows any means that grow with the rest and fall with the pulls in a row.
 
     Args:
         highs: the mean of each arm when it is fully rested.
-        share: the share of it that is left when a pull comes right after a pull, in [0, 1].
         decay: how slowly arms tire and recover, in [0, 1).
         horizon: the length of the game.
         sigma: the standard deviation of the Gaussian rewards.
@@ -275,9 +272,9 @@ def last_switch(
         >>> rotting.play(rotting.GreedyOracle(), last_switch([1.0, 1.0]), horizon=4).mean.round(3).tolist()
         [0.65, 0.755, 0.65, 0.65]
     """
-    fraction, slow = PROBABILITY.check("share", share), _MEMORY.check("decay", decay)
+    slow = _MEMORY.check("decay", decay)
     arms = [
-        Stateful(switched_before, switch_mean, switch, Switch(fraction * high, high, slow), rest=stay_switched_off)
+        Stateful(switched_before, switch_mean, switch, Switch(high, slow), rest=stay_switched_off)
         for high in _numbers("highs", highs, NONNEGATIVE)
     ]
     return Problem(arms, Gaussian(sigma), horizon, named("last-switch", sigma))
@@ -406,8 +403,6 @@ def autoregressive(
 class Chain(NamedTuple):
     """The parameters of `markov`."""
 
-    low: float
-    high: float
     fall: float
     rise: float
 
@@ -418,8 +413,8 @@ def stationary_state(p: Chain, key: int) -> float:
 
 
 def state_mean(p: Chain, s: float, t: int, n: int) -> float:
-    """Return the mean in a state."""
-    return p.high if s == 1.0 else p.low
+    """Return the state, which is the mean."""
+    return s
 
 
 def next_state(p: Chain, s: float, t: int, n: int, pulled: int, key: int) -> float:
@@ -434,18 +429,14 @@ def next_state(p: Chain, s: float, t: int, n: int, pulled: int, key: int) -> flo
 def markov(
     falls: Sequence[float] = (0.001, 0.002, 0.005, 0.01),
     rise: float = 0.002,
-    low: float = 0.0,
-    high: float = 1.0,
     horizon: int = 10_000,
     sigma: float = 1.0,
 ) -> Problem:
-    """Return restless arms that are Markov chains of two states (Gilbert, Elliott), the same in a run for all policies.
+    """Return restless arms that are Markov chains between 0 and 1 (Gilbert, Elliott), the same in a run for all policies.
 
     Args:
-        falls: the probability with which each arm becomes bad in a round, above 0.
-        rise: the probability with which an arm becomes good, above 0.
-        low: the mean in the bad state.
-        high: the mean in the good state.
+        falls: the probability with which the mean of each arm falls to 0 in a round, above 0.
+        rise: the probability with which it rises to 1, above 0.
         horizon: the length of the game.
         sigma: the standard deviation of the Gaussian rewards.
 
@@ -458,10 +449,9 @@ def markov(
         >>> sorted(set(rotting.play(rotting.UCB1(), markov(), horizon=500).means.ravel().tolist()))
         [0.0, 1.0]
     """
-    ends = FINITE.check("low", low), FINITE.check("high", high)
     up = FRACTION.check("rise", rise)
     arms = [
-        Stateful(stationary_state, state_mean, next_state, Chain(*ends, fall, up), clock="rounds")
+        Stateful(stationary_state, state_mean, next_state, Chain(fall, up), clock="rounds")
         for fall in _numbers("falls", falls, FRACTION)
     ]
     return Problem(arms, Gaussian(sigma), horizon, named("markov", sigma))

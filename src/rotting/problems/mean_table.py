@@ -13,7 +13,6 @@ from rotting.common.arrays import Floats, Ints
 
 SUM, PRODUCT, GRID = 0, 1, 2
 _NO_GRID = np.empty(0)
-_ALL = slice(None)
 
 Steps = tuple[Ints, Floats]
 """Where each piece starts, counted from 0, and its value."""
@@ -174,18 +173,18 @@ def grid_of(m: Means, i: int) -> Floats:
     return m.grid[m.grid_first[i] : m.grid_first[i + 1]].reshape(len(rounds_of(m, i)[0]), -1)
 
 
-def row_of(m: Means, i: int, kt: int, pieces: slice = _ALL) -> Floats:
-    """Return the means of arm `i` in its `kt`-th round piece, for each of its pull pieces or for some."""
+def row_of(m: Means, i: int, kt: int) -> Floats:
+    """Return the means of arm `i` in its `kt`-th round piece, for each of its pull pieces."""
     if m.kinds[i] == GRID:
-        return np.asarray(grid_of(m, i)[kt, pieces])
-    return _combine(m, i)(rounds_of(m, i)[1][kt : kt + 1], pulls_of(m, i)[1][pieces])
+        return np.asarray(grid_of(m, i)[kt])
+    return _combine(m, i)(rounds_of(m, i)[1][kt : kt + 1], pulls_of(m, i)[1])
 
 
-def column_of(m: Means, i: int, kn: int, pieces: slice = _ALL) -> Floats:
-    """Return the means of arm `i` in its `kn`-th pull piece, for each of its round pieces or for some."""
+def column_of(m: Means, i: int, kn: int) -> Floats:
+    """Return the means of arm `i` in its `kn`-th pull piece, for each of its round pieces."""
     if m.kinds[i] == GRID:
-        return grid_of(m, i)[pieces, kn]
-    return _combine(m, i)(rounds_of(m, i)[1][pieces], pulls_of(m, i)[1][kn : kn + 1])
+        return grid_of(m, i)[:, kn]
+    return _combine(m, i)(rounds_of(m, i)[1], pulls_of(m, i)[1][kn : kn + 1])
 
 
 def lookup(m: Means, i: int, t: int, n: int) -> float:

@@ -65,12 +65,10 @@ def check_reference(reference: object, problem: Problem, horizon: int, family: P
         if np.any(first > 1) or np.any(last < horizon):
             raise InvalidValueError("reference", "be another one where arms come or leave", reference)
     if reference == OPTIMAL:
-        label = None if family is None else family.reference
-        if label is None and problem.is_plain:
-            label = optimal_rewards(problem, horizon, [horizon]).label
-        label = label or greedy_reference(problem, horizon)
         rule = "be 'greedy', 'best arm' or a policy for this problem"
-        if label != OPTIMAL and family is None and not problem.is_plain:
+        label = None if family is None else family.reference
+        label = label or (None if problem.is_plain else greedy_reference(problem, horizon))
+        if label is None or (label != OPTIMAL and family is None):
             label = optimal_rewards(problem, horizon, [horizon]).label
         if label != OPTIMAL:
             raise InvalidValueError("reference", rule, reference, hint=f": {price_of_optimum(problem, horizon, label)}")
