@@ -6,7 +6,8 @@ import inspect
 import math
 import operator
 import pickle
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -70,12 +71,12 @@ class PlainParams:
         if self._given is None:
             raise KernelError(f"{self._name}: must be passed as a class to be played, got one that was loaded from a file")
         if has_verbs(self._given):
-            with _Naming(f"{self._name}: must be an object that copy.deepcopy copies, but this"):
+            with _naming(f"{self._name}: must be an object that copy.deepcopy copies, but this"):
                 return copy.deepcopy(self._given)
         make: Any = self._given
         seeds = {"seed": seed} if "seed" in _arguments(make) else {}
         call = f"{self._name}({', '.join([str(n_arms), *(f'{name}={value}' for name, value in seeds.items())])})"
-        with _Naming(call):
+        with _naming(call):
             player = make(n_arms, **seeds)
         if not has_verbs(player):
             missing = "update(arm, reward)" if _choice_of(player) else "pull() or select()"
@@ -87,7 +88,7 @@ class PlainParams:
         player = s.player[0]
         name = _choice_of(player)
         method = getattr(player, name)
-        with _Naming(f"{self._name}.{name}"):
+        with _naming(f"{self._name}.{name}"):
             answer = method(arms) if _wants_arms(method) else method()
         try:
             arm = operator.index(answer)
@@ -100,22 +101,17 @@ class PlainParams:
 
     def update(self, s: State, arm: int, reward: float) -> None:
         """Tell the player a reward."""
-        with _Naming(f"{self._name}.update"):
+        with _naming(f"{self._name}.update"):
             s.player[0].update(arm, reward)
 
 
-class _Naming:
-    """Raises the exceptions of a plain class as `KernelError` with the name of what was called, and with their cause."""
-
-    def __init__(self, called: str) -> None:
-        self._called = called
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception):
-            raise KernelError(f"{self._called} raised {type(error).__name__}, {error}") from error
+@contextmanager
+def _naming(called: str) -> Iterator[None]:
+    """Raise the exceptions of a plain class as `KernelError` with the name of what was called, and with their cause."""
+    try:
+        yield
+    except Exception as error:
+        raise KernelError(f"{called} raised {type(error).__name__}, {error}") from error
 
 
 def _arguments(function: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
