@@ -100,7 +100,7 @@ def other_paper(
         return Findings(
             paragraphs,
             (Figure("regret", title, f"The {BAND}.", panels),),
-            {"regret": summary_table(ends, labels, None, "holm", (line,), ())},
+            {"regret": summary_table(ends, labels, None, (line,), ())},
             tuple(statement(claim).decide(results) for claim in claims),
         )
 

@@ -446,7 +446,6 @@ class Study:
         decimals: int | None = None,
         labels: Sequence[str] | None = None,
         order: Sequence[Policy | str | int] | None = None,
-        correction: Correction = "holm",
     ) -> FormattedTable:
         """Return the mean regrets at the horizon as a table of policies by problems, for a paper.
 
@@ -460,8 +459,8 @@ class Study:
                 horizon varies.
             decimals: of the means; by default as many as their intervals support.
             labels: one text for each policy that is shown; short labels by default.
-            order: the policies to show, in this order: policies of this study, their labels or indices. By default all.
-            correction: as for `compare`; the policies that are shown are compared.
+            order: the policies to show and to compare, in this order: policies of this study, their labels or indices. By
+                default all.
 
         Example:
             >>> import rotting
@@ -487,7 +486,7 @@ class Study:
             )
             for k, (head, final, reference) in enumerate(zip(heads, self._finals(), marked, strict=True))
         ]
-        return summary_table(cells, [*shown.values()], decimals, correction, self._heading(": mean regret"), self._notes())
+        return summary_table(cells, [*shown.values()], decimals, self._heading(": mean regret"), self._notes())
 
     def _problem_cells(self) -> list[Row]:
         """Return the cells that begin the rows about each problem."""

@@ -9,7 +9,7 @@ from rotting.common.rules import nonnegative_int
 from rotting.common.short_numbers import plural
 from rotting.common.statistics import Interval, mean_interval
 from rotting.problems.oracle import OPTIMAL
-from rotting.simulation.ranking import TIED, Correction, rank
+from rotting.simulation.ranking import TIED, rank
 
 
 class SummaryCell(NamedTuple):
@@ -32,7 +32,6 @@ def summary_table(
     cells: Sequence[SummaryCell],
     labels: Sequence[str],
     decimals: int | None,
-    correction: Correction,
     heading: tuple[str, ...],
     notes: tuple[str, ...],
 ) -> FormattedTable:
@@ -42,7 +41,6 @@ def summary_table(
         cells: one for each problem.
         labels: one per policy.
         decimals: of the means; None for as many as their intervals support.
-        correction: as for `rank`.
         heading: the lines above the table.
         notes: the last lines below it.
     """
@@ -50,11 +48,11 @@ def summary_table(
     verdicts: list[list[str]] = [[""] * count for _ in cells]
     below: list[str] = []
     if count > 1:
-        rankings = rank([each.final for each in cells], correction=correction)
+        rankings = rank([each.final for each in cells])
         verdicts = [["best" if k == each.best else each.verdict(k, each.best) for k in range(count)] for each in rankings]
         tests = plural(len(cells) * count * (count - 1) // 2, "comparison")
-        corrected = f", Holm's correction for {tests}" if correction else ", not corrected"
-        below.append(f"Bold: the smallest mean. =: not significantly worse at 5 % (paired sign-flip tests{corrected}).")
+        below.append("Bold: the smallest mean. =: not significantly worse at 5 %.")
+        below.append(f"Significance: sign-flip test of the paired runs, with Holm's correction for {tests}.")
     rows: list[Row] = []
     for group in dict.fromkeys(tuple(each.group.items()) for each in cells):
         for k, label in enumerate(labels):
