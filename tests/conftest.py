@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
+from rotting.policy import Policy
 from tests.helpers.order_of_tests import by_share, is_represented, takes_long
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
@@ -29,6 +30,13 @@ hypothesis.settings.load_profile("fixed")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--representative", action="store_true", help="leave out tests of policies that others represent")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let `-k my-ucb` select all tests of that policy: also those of its file, and those whose ids show its class."""
+    item.extra_keyword_matches.add(item.path.stem.replace("_", "-"))
+    parameters = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+    item.extra_keyword_matches.update(each.name for each in parameters if isinstance(each, Policy))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -49,8 +49,9 @@ class {cls}(Policy):
 
 
 class State(NamedTuple):
-    # Arms of a live bandit come and go, so the number of rows is not K. A formula with K reads `s.presence.number[0]`: import
-    # `Presence` and `new_presence`, add a field `presence: Presence`, and pass `presence=new_presence(n_arms)` in `init`.
+    # Arms of a live bandit come and go, so the number of rows is not K. A formula with K reads `s.presence.number[0]`, all
+    # arms, or `arms.size`, the available ones. For the first, import `Presence` and `new_presence`, add a field
+    # `presence: Presence`, and pass `presence=new_presence(n_arms)` in `init`.
     pulls: Ints  # [K] N_i
     high: Floats  # [K] sum of the arm's rewards, as high + low
     low: Floats
@@ -74,8 +75,10 @@ TEST = '''"""{cls}: fill in what these tests check."""
 
 {math}from collections.abc import Sequence
 
+import pytest
+
 {log}from rotting.policies.{module} import {cls}
-from tests.helpers.games import play
+from tests.helpers.games import assert_equals_reference, assert_equals_reference_while_arms_change, play
 from tests.reference.policy import {reference}
 
 
@@ -83,6 +86,13 @@ class Naive(Policy):
     """The publication's rule, slow and obvious: it keeps all rewards and recomputes. Fill in its line or equation.{draws}"""
 
 {naive}
+
+# Fill in other values of each parameter: the common tests play the defaults only.
+@pytest.mark.parametrize("policy", [{cls}({parameter}=0.3), {cls}({parameter}=0.9)], ids=repr)
+def test_choices_with_other_parameters_equal_the_reference(policy: {cls}) -> None:
+    assert_equals_reference(policy, 60)
+    assert_equals_reference_while_arms_change(policy, 60, "falling", "coins")
+
 
 def test_the_better_arm_is_pulled_more_often() -> None:
     """Fill in what is special about this policy."""
@@ -233,7 +243,10 @@ def main(arguments: Sequence[str]) -> None:
     name, _, cls = options.names[0].partition(":")
     for written in write(name, cls or class_name(name), RANDOM if options.random else INDEX):
         sys.stdout.write(f"{written.relative_to(ROOT)}\n")
-    sys.stdout.write("Next: fill them in, and run `make check`. CONTRIBUTING.md describes each step.\n")
+    sys.stdout.write(
+        f"Next: fill them in. `make check TESTS='tests/policies -k {name}'` checks them, and `.venv/bin/ruff check --fix . && "
+        ".venv/bin/ruff format .` mends their style. CONTRIBUTING.md describes each step.\n"
+    )
 
 
 if __name__ == "__main__":

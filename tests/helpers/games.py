@@ -32,7 +32,7 @@ from rotting.registry import list_policies
 from rotting.simulation.engines.compile import compiled_for
 from rotting.simulation.engines.tiers import EntryPoint
 from tests.conftest import FEW, INTERPRETED, STRESS
-from tests.reference.by_name import reference_of
+from tests.reference.by_name import naive_class, reference_of
 from tests.reference.policy import Policy as Reference
 
 KEY = 7
@@ -90,8 +90,26 @@ def affordable(policy: Policy, rounds: int) -> int:
 
 
 def reference(policy: Policy, n_arms: int) -> Reference:
-    """Return the reference implementation of a policy, with the random numbers of `play`."""
-    return reference_of(policy, n_arms, lambda t, draw: uniform(KEY, t, draw))
+    """Return the reference implementation of a policy, with the random numbers of `play`.
+
+    Example:
+        >>> from rotting.policies.greedy_oracle import GreedyOracle
+        >>> reference(GreedyOracle(), 2)
+        Traceback (most recent call last):
+        ...
+        AssertionError: tests/policies/test_greedy_oracle.py must have a class Naive, the reference of GreedyOracle
+    """
+    cls = type(policy)
+    module = f"tests/policies/test_{cls.__module__.rpartition('.')[2]}.py"
+    try:
+        naive_class(policy)
+    except AttributeError:
+        raise AssertionError(f"{module} must have a class Naive, the reference of {cls.__name__}") from None
+    try:
+        return reference_of(policy, n_arms, lambda t, draw: uniform(KEY, t, draw))
+    except TypeError as error:
+        names = ", ".join(["n_arms", *(each.name for each in policy.parameters()), "uniform"])
+        raise AssertionError(f"Naive of {module} must take no other arguments than {names}: {error}") from error
 
 
 Available = Callable[[int], list[int]]  # round -> the arms that may be pulled
@@ -170,6 +188,20 @@ def play(
     return chosen
 
 
+def assert_same_choices(game: str, chosen: Sequence[int], expected: Sequence[int]) -> None:
+    """Assert that a policy and its reference make the same choices, or name the first round in which they differ.
+
+    Example:
+        >>> assert_same_choices("noise", [0, 1, 0], [0, 1, 1])
+        Traceback (most recent call last):
+        ...
+        AssertionError: noise, round 3: the policy pulls arm 0, the reference arm 1
+    """
+    for t, (arm, other) in enumerate(zip(chosen, expected, strict=True), 1):
+        if arm != other:
+            raise AssertionError(f"{game}, round {t}: the policy pulls arm {arm}, the reference arm {other}")
+
+
 ODD_SIZES = [(1, 40), (5, 3), (7, 7), (2, 1)]  # arms and rounds
 
 
@@ -179,17 +211,19 @@ def assert_equals_reference(policy: Policy, rounds: int, odd: str = "noise") -> 
     They play every kind of table with three arms, and those of the kind `odd` with one arm, or fewer rounds than arms.
     """
     for name, table in tables(3, rounds).items():
-        assert play(policy, table.tolist(), rounds) == play_naive(policy, table.tolist(), rounds), name
+        assert_same_choices(name, play(policy, table.tolist(), rounds), play_naive(policy, table.tolist(), rounds))
     for n_arms, few in ODD_SIZES:
         rows = tables(n_arms, few)[odd].tolist()
-        assert play(policy, rows, few) == play_naive(policy, rows, few), (n_arms, few)
+        game = f"{odd} with {n_arms} arms in {few} rounds"
+        assert_same_choices(game, play(policy, rows, few), play_naive(policy, rows, few))
 
 
 def assert_equals_reference_while_arms_change(policy: Policy, rounds: int, *names: str) -> None:
     """Assert that a policy and its reference make the same choices among four arms that come and go."""
     for name in names:
         table = tables(4, rounds)[name].tolist()
-        assert play(policy, table, rounds, available=changing_arms) == play_naive(policy, table, rounds, changing_arms), name
+        chosen = play(policy, table, rounds, available=changing_arms)
+        assert_same_choices(f"{name} while arms change", chosen, play_naive(policy, table, rounds, changing_arms))
 
 
 def changing_arms(t: int) -> list[int]:
@@ -213,7 +247,7 @@ def assert_equals_reference_on_ties(policy: Policy, rounds: int) -> None:
     @settings(max_examples=FEW)
     @given(tied_tables(rounds))
     def check(table: list[list[float]]) -> None:
-        assert play(policy, table, rounds) == play_naive(policy, table, rounds)
+        assert_same_choices("ties", play(policy, table, rounds), play_naive(policy, table, rounds))
 
     check()
 
