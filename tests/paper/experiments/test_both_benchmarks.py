@@ -19,9 +19,9 @@ from tests.helpers.tiny_experiments import tiny_night
 def test_its_games_are_those_of_the_two_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
     played = []
 
-    def counted(games, *rest):  # type: ignore[no-untyped-def]
+    def counted(games, *rest, **options):  # type: ignore[no-untyped-def]
         played.extend(games)
-        return simulate_all(games, *rest)
+        return simulate_all(games, *rest, **options)
 
     monkeypatch.setattr(experiments, "simulate_all", counted)
     finished = experiments.run(["restless-nights", "rested-two-arms", "both-benchmarks"], progress=False)
