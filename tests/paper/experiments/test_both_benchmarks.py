@@ -20,7 +20,7 @@ def test_its_games_are_those_of_the_two_benchmarks(monkeypatch: pytest.MonkeyPat
     played = []
 
     def counted(games, *rest, **options):  # type: ignore[no-untyped-def]
-        played.extend(games)
+        played.extend([] if "compile" in options else games)  # others are played for their times
         return simulate_all(games, *rest, **options)
 
     monkeypatch.setattr(experiments, "simulate_all", counted)
