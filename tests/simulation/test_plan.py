@@ -64,7 +64,7 @@ def test_other_policies_at_the_same_horizon_and_other_kinds_are_refused() -> Non
             Study({"T": [1, 2]}, [played(window(40), 40), other])
 
 
-@pytest.mark.parametrize("make", [rotting.UCB1, rotting.UCB1(), "glr-ucb", None])
+@pytest.mark.parametrize("make", [rotting.UCB1, rotting.UCB1(), PlainUCB1, "glr-ucb", None])
 def test_what_cannot_be_tuned_is_refused(make: Any) -> None:
     with pytest.raises(
         InvalidTypeError, match="make must be a class of policies with a parameter horizon, or a function of the"

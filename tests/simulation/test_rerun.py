@@ -192,3 +192,8 @@ def test_a_study_for_a_paper_comes_from_one_script_and_is_played_again(tmp_path:
     told = run_command("rerun", "study")
     assert told.returncode == 2
     assert "source must define" in told.stderr
+    assert "got no such class" in told.stderr
+    script.write_text(SCRIPT.replace("< 0.1", "< 0.2"))
+    told = run_command("rerun", "study", "--source", "study.py")
+    assert told.returncode == 2
+    assert "got a class with another source or other settings" in told.stderr

@@ -57,7 +57,7 @@ def test_bold_is_the_best_and_a_sign_marks_what_compare_ties_with_it(study: Stud
 
 
 def test_a_table_for_a_paper_has_ones_own_columns_order_labels_and_decimals(study: Study) -> None:
-    text = study.summary("horizon", decimals=0, order=["SW-UCB, sigma=1, tuned", 0], labels=["SW & co", "random"]).to_latex()
+    text = study.latex("horizon", decimals=0, order=["SW-UCB, sigma=1, tuned", 0], labels=["SW & co", "random"])
     head, *lines = text.splitlines()[2:]
     assert head == r"problem & policy & T = 60 & T = 120 \\"
     assert [line.split(" & ")[0] for line in lines[1:5]] == ["two-arms(L=0.3)"] * 2 + ["two-arms(L=4)"] * 2

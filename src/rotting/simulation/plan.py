@@ -42,7 +42,8 @@ class Tuned:
     def __init__(self, make: "Callable[..., Competitor]") -> None:
         given: Any = make
         self._by_name = isinstance(given, type) and issubclass(given, Policy)
-        if not callable(given) or (self._by_name and "horizon" not in {each.name for each in given.parameters()}):
+        plain = isinstance(given, type) and not self._by_name  # whose first argument is the number of arms
+        if not callable(given) or plain or (self._by_name and "horizon" not in {each.name for each in given.parameters()}):
             rule = "be a class of policies with a parameter horizon, or a function of the horizon"
             raise InvalidTypeError("make", rule, make, got=getattr(make, "__name__", None))
         self._make = cache(make)  # policies for the same horizon are equal, also where each call makes another function

@@ -68,13 +68,14 @@ def _playable(policy: Policy, values: list[Any], result: Result) -> Policy:
         return registry.from_json(policy.to_json())  # an error with a remedy, unless the source defines it
     if not isinstance(policy, PlainPolicy):
         return policy
-    for each in values:
-        # A source has other functions, too, which are not called.
-        if is_plain(each) and getattr(each, "__name__", type(each).__name__) == policy.title:
-            found = as_policy(each, result.pulls.shape[2])
-            if found == policy:
-                return found
-    raise InvalidValueError("source", f"define {policy!r} as it was to play it again", policy, got="no such class")
+    # A source has other functions, too, which are not called.
+    named = [each for each in values if is_plain(each) and getattr(each, "__name__", type(each).__name__) == policy.title]
+    for each in named:
+        found = as_policy(each, result.pulls.shape[2])
+        if found == policy:
+            return found
+    got = "a class with another source or other settings" if named else "no such class"
+    raise InvalidValueError("source", f"define {policy!r} as it was to play it again", policy, got=got)
 
 
 def _problem_of(result: Result, values: list[Any]) -> Problem | ProblemFamily:

@@ -488,6 +488,27 @@ class Study:
         ]
         return summary_table(cells, [*shown.values()], decimals, self._heading(": mean regret"), self._notes())
 
+    def latex(
+        self,
+        columns: str | None = None,
+        decimals: int | None = None,
+        labels: Sequence[str] | None = None,
+        order: Sequence[Policy | str | int] | None = None,
+    ) -> str:
+        r"""Return `summary` in LaTeX, with the rules of the package `booktabs`; the arguments are the same.
+
+        Example:
+            >>> import rotting
+            >>> problems = rotting.grid(rotting.problems.two_arms, L=[0.1, 1.0], horizon=100)
+            >>> study = rotting.sweep([rotting.UCB1(), rotting.RAWUCB()], problems, runs=9)
+            >>> print("\n".join(study.latex(decimals=1).splitlines()[:4]))
+            \begin{tabular}{lrr}
+            \toprule
+            policy & L = 0.1 & L = 1 \\
+            \midrule
+        """
+        return self.summary(columns, decimals, labels, order).to_latex()
+
     def _problem_cells(self) -> list[Row]:
         """Return the cells that begin the rows about each problem."""
         rows = zip(*self.parameters.values(), strict=True)

@@ -12,6 +12,7 @@ def test_a_panel_ends_above_those_who_learn_and_names_the_others() -> None:
     assert 12 < panel.y_max < 20
     assert panel.note == "Ending higher: far at 500"
     assert regret_panel("title", ["a", "b"], np.arange(1, 6), regret[:2]).y_max is None
+    assert regret_panel("title", ["a", "b", "c", "far"], np.arange(1, 6), -regret).y_max is None
 
 
 def test_a_single_run_is_drawn_without_an_interval() -> None:

@@ -217,7 +217,8 @@ def regret_panel(
         low, high = _band(runs, band)
         curves.append(Curve(label, checkpoints, runs.mean(axis=0), low, high))
     ends = np.array([curve.y[-1] for curve in curves])
-    far = ends > _FAR * np.median(ends)
+    usual = float(np.median(ends))
+    far = (ends > _FAR * usual) & (usual > 0)  # regret against a policy may be below zero
     panel = Panel(title, "round t", "regret (units of reward)", tuple(curves))
     if not far.any():
         return panel
