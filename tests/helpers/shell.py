@@ -53,7 +53,7 @@ def _rotting(arguments: "Sequence[str]", folder: Path, patch: pytest.MonkeyPatch
         extra: list[str] = []
         if arguments[0] == "reproduce":
             # It takes minutes: all but the games. tests/cli/test_paper_commands.py plays small ones.
-            found = Section("none", "Nothing", "", Findings(()), settings={"size": "quick", "seed": 0})
+            found = Section("theory", "Nothing", "", Findings(()), settings={"size": "quick", "seed": 0})
             patched.setattr(experiments, "run", lambda *_: [experiments.FinishedExperiment(found, {})])
             patched.setattr(experiments, "write", lambda finished, out, *_, **__: out)
         elif arguments[0] == "serve":  # it would not end, and the port of the page may be taken

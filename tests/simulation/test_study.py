@@ -145,6 +145,18 @@ def test_no_curve_joins_regrets_against_different_references(study: Study, mixed
     assert "some arms rise" in words(mixed.plot())
 
 
+def test_panels_of_one_reference_name_it_in_their_titles_and_each_policy_once(mixed: Study) -> None:
+    colors = dict(zip(mixed.labels, ("red", "green", "blue", "black"), strict=True))
+    picture = mixed.plot("round", by="L", colors=colors)
+    assert [each.get_title(loc="left") for each in picture.axes] == [
+        *(f"L = {size:g}, against optimal" for size in SIZES[:-1]),
+        f"L = {SIZES[-1]:g}, against greedy",
+    ]
+    for axes in picture.axes:
+        drawn = {line.get_label(): line.get_color() for line in axes.get_lines() if not line.get_label().startswith("_")}
+        assert drawn == colors
+
+
 def test_a_heat_map_hatches_what_is_not_measured_against_the_optimal_policy(study: Study, mixed: Study) -> None:
     def hatched(picture: Any) -> list[tuple[float, float]]:
         return [(each.get_x() + 0.5, each.get_y() + 0.5) for each in picture.axes[0].patches if each.get_hatch()]

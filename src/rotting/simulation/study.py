@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
 
 STUDY_FILE = "study.json"
-ROUND, PROBLEM, HORIZON = "round", "problem", "horizon"
+ROUND, PROBLEM, HORIZON, REFERENCE = "round", "problem", "horizon", "reference"
 Value = float | str
 """The value of a parameter."""
 
@@ -596,19 +596,25 @@ class Study:
             points = [point for point in self._points() if facets[point.place] == facet and point.policy in chosen]
             if order is not None:
                 points.sort(key=lambda point: [*chosen].index(point.policy))
+            named, told = facet, used
+            kinds = {reference_kind(point.reference) for point in points}
+            if (
+                facet and self._has_both_references and len(kinds) == 1
+            ):  # in the title, so that a policy has one curve in all panels
+                named, told = f"{facet}, against {kinds.pop()}", [*used, REFERENCE]
             if axis == ROUND:
-                panels.append(replace(self._panel_of_rounds(facet, points, chosen, used), x_log=log, y_log=log_y))
+                panels.append(replace(self._panel_of_rounds(named, points, chosen, told), x_log=log, y_log=log_y))
             else:
-                curves = tuple(self._mean_curves(axis, points, chosen, used))
-                panels.append(Panel(facet, axis, "regret at the horizon", curves, x_log=log, y_log=log_y))
+                curves = tuple(self._mean_curves(axis, points, chosen, told))
+                panels.append(Panel(named, axis, "regret at the horizon", curves, x_log=log, y_log=log_y))
         drawn, left_out = least_curves(panels, MOST_CURVES) if order is None else (tuple(panels), "")
         runs, rounds = self.results[0].runs, self._horizons_text
         drawn_as = f"; {BANDS['quantiles']}" if axis == ROUND else " and its 95 % interval"
         shown = f"Mean of {runs:,} runs of {rounds} rounds{drawn_as}." if runs > 1 else f"A run of {rounds} rounds."
         caption = " ".join(filter(None, [left_out, shown, *self._notes(axis != ROUND)]))
         over = "the rounds" if axis == ROUND else axis
-        named = title if title is not None else f"{self._problems_text}: regret over {over}"
-        figure = Figure("study", named, caption, drawn, columns=2 if len(drawn) == 4 else min(3, len(drawn)))
+        heading = title if title is not None else f"{self._problems_text}: regret over {over}"
+        figure = Figure("study", heading, caption, drawn, columns=2 if len(drawn) == 4 else min(3, len(drawn)))
         figure = replace(figure, colours=check_colours(figure.labels, colors))
         return plot_figure(figure, path, ax, captioned=title is None)
 
@@ -685,7 +691,7 @@ class Study:
                 if name != axis and kind == policy.name:
                     words.append(f"{short}={texts[name][policy.shown_params().get(short, '-')]}")
         words += [f"{name}={texts[name][value]}" for name, value in others.items()]
-        if self._has_both_references:
+        if self._has_both_references and REFERENCE not in used:
             words.append(f"against {reference_kind(point.reference)}")
         return ", ".join(words)
 
