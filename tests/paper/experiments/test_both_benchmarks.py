@@ -1,7 +1,7 @@
 """RAW-UCB and FEWA on both benchmarks: the games of two experiments, played once, and their ratios over each other."""
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -14,10 +14,13 @@ from rotting.paper.report.claims import Verdict
 from rotting.simulation.simulate import simulate_all
 from tests.helpers.tiny_experiments import tiny_night
 
+if TYPE_CHECKING:
+    from rotting.simulation.plan import Simulation
+
 
 @pytest.mark.usefixtures("tiny")
 def test_its_games_are_those_of_the_two_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    played = []
+    played: list[Simulation] = []
 
     def counted(games, *rest, **options):  # type: ignore[no-untyped-def]
         played.extend([] if "compile" in options else games)  # others are played for their times
