@@ -179,14 +179,14 @@ def what_runs_can_miss(runs: int) -> str:
 
     Example:
         >>> what_runs_can_miss(500)
-        'Fewer than 95 % of such intervals from 500 runs hold the mean if failures of 1 run in 168, or rarer, decide it.'
+        '500 runs can miss failures of 1 run in 168, or rarer: if those decide the mean, the intervals are too narrow.'
 
     Reference:
         Hanley and Lippman-Hand (1983), If nothing goes wrong, is everything all right?
     """
     rare = math.ceil(1 / (1 - (1 - LEVEL) ** (1 / runs)))
-    failures = f"failures of 1 run in {rare:,}, or rarer,"
-    return f"Fewer than 95 % of such intervals from {runs:,} runs hold the mean if {failures} decide it."
+    failures = f"{runs:,} runs can miss failures of 1 run in {rare:,}, or rarer"
+    return f"{failures}: if those decide the mean, the intervals are too narrow."
 
 
 def jackknife_error(statistic: Callable[[Floats], float], values: Floats, groups: int = GROUPS) -> tuple[float, float, int]:
