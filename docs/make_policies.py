@@ -21,7 +21,6 @@ from rotting.simulation.simulate import simulate
 PAGE = Path(__file__).parent / "policies.md"
 COLUMNS = 120
 HORIZON, RUNS, SEED = 2_000, 50, 0
-REGRETS = "## Regret"
 Cells = Mapping[str, Sequence[str]]
 """By the name of a policy's class: its regret on each problem, as on the page."""
 
@@ -124,11 +123,11 @@ def _wrapped(text: str, indent: str = "") -> str:
     return "\n".join(lines).replace("\0", " ")
 
 
-def _properties(classes: Sequence[type[Policy]]) -> str:
+def _table(classes: Sequence[type[Policy]], cells: Cells) -> str:
     def told(words: Mapping[str, bool]) -> str:
         return ", ".join(word for word, holds in words.items() if holds) or "-"
 
-    heads = ["policy", "needs", "learns", "draws", "time per round", "memory"]
+    heads = ["policy", "needs", "learns", "draws", "time per round", "memory", *(each.title for each in SETTINGS)]
     rows = [
         [
             each.__name__,
@@ -137,10 +136,11 @@ def _properties(classes: Sequence[type[Policy]]) -> str:
             told({"yes": each.randomised}),
             each.cost,
             each.memory,
+            *cells[each.__name__],
         ]
         for each in classes
     ]
-    return table(heads, rows, "llllll")
+    return table(heads, rows, "llllll" + "r" * len(SETTINGS))
 
 
 def _list(*items: str) -> str:
@@ -159,16 +159,6 @@ def _problem(setting: Setting) -> str:
     return f"**{setting.title}** ({known}): {setting.means}."
 
 
-def _regret_table(classes: Sequence[type[Policy]], cells: Cells) -> str:
-    symbols = {"horizon": "T", "breakpoints": "Y", "budget": "V"}
-    rows = []
-    for each in classes:
-        given = given_to(each, SETTINGS[-1])
-        settings = ", ".join(f"{name}={symbols.get(name, value)}" for name, value in given.items())
-        rows.append([each.__name__, settings or "-", *cells[each.__name__]])
-    return table(["policy", "given", *(each.title for each in SETTINGS)], rows, "ll" + "r" * len(SETTINGS))
-
-
 def page(cells: Cells) -> str:
     """Return the page on the policies whose regrets are given."""
     classes = [each for each in policies() if each.__name__ in cells]
@@ -176,60 +166,51 @@ def page(cells: Cells) -> str:
         "# The policies",
         "<!-- Written by `make docs` from the code: do not edit. The tests check that it is up to date. -->",
         _wrapped(
-            "Policies that are sound for both rested and restless decay come first, those that are sound for neither last, and"
-            " the greedy oracle, which sees the means, is at the end."
+            "Policies that learn under both kinds of decay come first, those that learn under neither last, and the greedy"
+            " oracle, which sees the means, is at the end. The last four columns are the mean regret on four problems."
         ),
-        "## Properties",
-        _properties(classes),
+        _table(classes, cells),
         _list(
-            "**needs**: T, the number of rounds, unless it is tuned by hand (`rotting.doubling(policy)` plays it without T); or"
-            " the number of changes, or how much or how fast the means vary.",
-            "**learns**: the policy has a guarantee, or is known to learn, when arms wear out with their own pulls (rested), or"
-            " with time (restless). The documentation of the policy says what is known.",
-            "**draws**: the policy draws random numbers; `Bandit.propensities()` returns the probability of each arm.",
-            "**time per round**, **memory**: for K arms after t rounds, with typical rewards. RAWUCB, RAWKLUCB and the GLR"
-            " tests keep only the [few windows or splits](hull.md) that can matter, and FEWA and RAWUCBpp skip nearly all"
-            " windows; in the worst case, all of these take O(t) per arm.",
+            "**needs**: T, the number of rounds (`rotting.doubling(policy)` plays it without T), or the number of changes, or"
+            " how much or how fast the means vary.",
+            "**learns**: the policy has a guarantee, or is known to learn, when arms wear out with their own pulls (rested),"
+            " or with time (restless).",
+            "**draws**: the policy draws random numbers.",
+            "**time per round**, **memory**: for K arms after t rounds, with typical rewards. In the worst case, policies that"
+            " search windows or splits ([how](hull.md)) take O(t) per arm.",
+        ),
+        "## The four problems",
+        _wrapped(
+            f"The regrets are means of {RUNS} paired runs of T = {HORIZON:,} rounds, with seed {SEED}; less is better. The"
+            " rewards are 0 and 1. K is the number of arms, Y the number of changes, and V the total variation: the sum, over"
+            " the Y changes, of the largest change of any arm. The means are:"
+        ),
+        _list(*map(_problem, SETTINGS)),
+        _wrapped(
+            "Policies with a sub-Gaussian scale get `sigma=0.5`; policies that can be tuned to a horizon get T and, where they"
+            " take them, Y or V (or the default, 1, where the true value is 0, which they refuse). All other parameters have"
+            ' their defaults. With `sigma="estimate"`, ten of the policies need no sigma: see [unknown'
+            " noise](unknown-noise.md)."
+        ),
+        _wrapped(
+            f"{HORIZON:,} rounds are too few for some policies: AdSwitch, Ada-ILTCB+ and META, with the constants of their"
+            " papers, play all arms about equally; M-UCB explores in a quarter to all of its rounds; DiscountedTS and"
+            " SlidingWindowTS are not tuned, and remember about 1,000 rounds."
         ),
         "## Summaries",
         _wrapped(
-            "The name in Python links to the file, which has the formula, the tuning and the reference; the second name is that"
-            " on the command line."
+            "The name in Python links to the file, which has the formula, the tuning, what is proved and the reference; the"
+            " second name is that on the command line."
         ),
         _list(*map(_description, classes)),
-        REGRETS,
-        _wrapped(
-            f"The table shows the mean regret over {RUNS} runs of T = {HORIZON:,} rounds, in"
-            " units of reward; less is better. Regret is the sum of the means that the optimal policy would have"
-            f" collected, minus the sum of the means of the arms pulled. The seed is {SEED}. In each run every policy gets"
-            " the same rewards."
-        ),
-        _wrapped(
-            "The problems have rewards of 0 and 1 (Bernoulli), so that every policy can be given the correct range and scale."
-            " K is the number of arms, Y the number of changes, and V the total variation: the sum, over the Y changes, of the"
-            " largest change of any arm. The means are:"
-        ),
-        _list(*map(_problem, SETTINGS)),
-        _regret_table(classes, cells),
-        _wrapped(
-            "Parameters have their defaults, except for those in the column `given`. Policies with a range of rewards use 0 to"
-            " 1, their default; policies with a sub-Gaussian scale get `sigma=0.5`; policies that can be tuned to a horizon"
-            " get T and, if they need changes, Y or V (or the default, 1, where the true value is 0, which they refuse)."
-            ' With `sigma="estimate"`, ten of the policies need no sigma: see [unknown noise](unknown-noise.md).'
-        ),
-        _wrapped(
-            f"{HORIZON:,} rounds are too few for some policies: AdSwitch, with the constants of its paper, evicts no arm and"
-            " plays all arms in turn; M-UCB explores in a quarter to all of its rounds; DiscountedTS and SlidingWindowTS are"
-            " not tuned, and remember about 1,000 rounds."
-        ),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def read_regrets(text: str) -> dict[str, list[str]]:
     """Return the regrets that a page holds."""
-    rows = [line.split("|") for line in text.partition(REGRETS)[2].splitlines() if line.startswith("|")]
-    return {name.strip(): [cell.strip() for cell in cells] for _, name, _, *cells, _ in rows[2:]}
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+    return {row[0]: row[-len(SETTINGS) :] for row in rows[2:]}
 
 
 def main() -> None:

@@ -26,6 +26,10 @@ TRUE_CHANGE, STEADY = 0.05, 0.25
 GAIN_SEEDS = 4  # logs of each world whose gains are judged: a policy that is recommended plays in the world
 LIVE_RUNS = 2  # games of a recommended policy in the world
 ROUNDING = 1.0  # percentage points beyond which the true gain lies outside of what a sentence says
+SHOWN = {
+    *("steady", "pulls", "time", "both", "weekend", "falling audience", "ages", "all age alike"),
+    *("counts, pulls", "counts, time", "Thompson, pulls", "Thompson, time"),
+}  # the worlds in the table of the page
 HALF, EVENTS = 0.5, 100  # an arm that has lost so much, and has so many rewards other than 0, should be found
 
 
@@ -88,7 +92,7 @@ def measure(seeds: range, gains: int, names: list[str]) -> dict[str, dict[str, i
 
 
 def pages(figures: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
-    """Return the table of the page and a line below it by the names of their marks."""
+    """Return the table of all worlds, and by the names of their marks what the page shows."""
     rows = []
     for name, counts in figures.items():
         logs = counts["logs"]
@@ -106,7 +110,8 @@ def pages(figures: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
         f"{total['logs']} logs: {total['wrong clock']} with a wrong clock, {total['wrong arm']} with a wrong arm, "
         f"{total['wrong gain']} with a wrong gain, {total['wrong']} ({total['wrong'] / total['logs']:.1%}) with any of them."
     )
-    return {"worlds": table(heads, rows, "lrrrrrrr"), "together": line}
+    shown = [row for row in rows if row[0] in SHOWN]
+    return {"worlds": table(heads, rows, "lrrrrrrr"), "shown": table(heads, shown, "lrrrrrrr"), "together": line}
 
 
 def main() -> None:

@@ -10,17 +10,15 @@ import math
 import os
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import rotting
-from docs.page_tables import fill, show, table
+from docs.page_tables import show, table
 from rotting.common.progress import Progress
 from studies.log_worlds import Factor, World, make_log
 
-PAGE = Path(__file__).parent.parent / "docs" / "diagnosis.md"
 SHAPES, REWARDS, CLOCKS = ("exponential", "linear", "abrupt"), ("clicks", "counts"), ("pulls", "time")
 LOGS = 20  # of each shape, kind of rewards and clock
 FIRST_SEED = 5_000
@@ -75,7 +73,7 @@ def judge(case: Case) -> Counter[str]:
 
 
 def pages(found: dict[tuple[str, str, str], Counter[str]]) -> dict[str, str]:
-    """Return the table of the page by the name of its mark."""
+    """Return the table to print, by its name."""
     rows = []
     for (shape, rewards, clock), counts in found.items():
         held = f"{counts['held'] / counts['given']:.0%}" if counts["given"] else "-"
@@ -90,7 +88,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure how often half-lives hold the truth.")
     parser.add_argument("--logs", type=int, default=LOGS, help="of each kind (default: %(default)s)")
     parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed (default: %(default)s)")
-    parser.add_argument("--write", action="store_true", help="write the table of the page anew")
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.logs)
     cases = [Case(*kind, seed) for kind in ((s, r, c) for c in CLOCKS for s in SHAPES for r in REWARDS) for seed in seeds]
@@ -100,8 +97,6 @@ def main() -> None:
             found[case[:3]].update(counts)
             bar.advance(1)
     show(pages(found))
-    if options.write:
-        fill(PAGE, pages(found))
 
 
 if __name__ == "__main__":

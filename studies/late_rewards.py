@@ -1,9 +1,7 @@
-"""Measure what docs/problems.md shows: what late rewards cost six policies in simulations."""
-
-from pathlib import Path
+"""Measure what late rewards cost six policies in simulations."""
 
 from docs.make_policies import SEED
-from docs.page_tables import fill, show, table
+from docs.page_tables import show, table
 from rotting.policies.discounted_ts import DiscountedTS
 from rotting.policies.eff_fewa import EffFEWA
 from rotting.policies.eff_raw_ucb import EffRAWUCB
@@ -14,7 +12,6 @@ from rotting.policy import Policy
 from rotting.problems import Abrupt, Constant, Delay, GeometricDelay, Problem, two_arms
 from rotting.simulation.simulate import simulate
 
-PAGE = Path(__file__).parent.parent / "docs" / "problems.md"
 HORIZON, RUNS = 10_000, 100
 MEANS = (10, 100, 500)  # rounds
 DELAYS: dict[str, Delay | None] = {"none": None, **{str(mean): GeometricDelay(mean) for mean in MEANS}}
@@ -43,12 +40,11 @@ def row(policy: Policy, problem: Problem) -> list[str]:
 
 
 def main() -> None:
-    """Write the tables into the page."""
+    """Print the tables."""
     heads = ["policy", *DELAYS, f"{LOST.mean:g}, half lost"]
     sides = "l" + "r" * (len(heads) - 1)
     parts = {name: table(heads, [row(policy, problem) for policy in POLICIES], sides) for name, problem in PROBLEMS.items()}
     show(parts)
-    fill(PAGE, parts)
 
 
 if __name__ == "__main__":

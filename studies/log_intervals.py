@@ -1,4 +1,4 @@
-"""Measure what docs/log-intervals.md shows: how often the intervals of `replay`, `fit` and `advise` contain the truth.
+"""Measure what docs/intervals.md shows: how often the intervals of `replay`, `fit` and `advise` contain the truth.
 
 The truth is what the same policy earns on average in the world that made the log.
 """
@@ -24,7 +24,7 @@ from rotting.logs.replay import PolicyReplay, replay
 from rotting.problems import optimal_rewards
 from studies.made_logs import LOGGERS, REWARDS, TRUTHS, Cell, World, cells, make_world
 
-PAGE = Path(__file__).parent.parent / "docs" / "log-intervals.md"
+PAGE = Path(__file__).parent.parent / "docs" / "intervals.md"
 LOGS, ROUNDS, RUNS = 16, 3_000, 40  # 16 logs of each kind of rewards: 48 for each truth and logger
 SEED = 10_000  # the intervals were developed on smaller seeds
 POLICIES = (rotting.RAWUCB(sigma="estimate"), rotting.UCB1(sigma="estimate"))
@@ -131,7 +131,7 @@ def pages(figures: Mapping[str, Counts]) -> dict[str, str]:
 
 def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(description="Measure what docs/log-intervals.md shows.")
+    parser = argparse.ArgumentParser(description="Measure what docs/intervals.md shows.")
     parser.add_argument("--logs", type=int, default=LOGS, help="logs for each cell of the tables (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rows of a log (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=SEED, help="of the first log (default: %(default)s)")

@@ -14,18 +14,16 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 import rotting
-from docs.page_tables import fill, show, table
+from docs.page_tables import show, table
 from rotting.common.progress import Progress
 from rotting.server.http.observer import Sample
 from rotting.server.store.rows import DecisionRow
 
-PAGE = Path(__file__).parent.parent / "docs" / "diagnosis.md"
 ARMS, DAYS, VIEWS = 20, 30, 2_000
 FIRST_SEED = 5_000  # the rules were set on smaller seeds
 CLASSES = (25, 50, 100, math.inf)  # clicks that an arm would have had since its fall
@@ -78,7 +76,7 @@ def marked(case: Case) -> Counter[tuple[str, int, float, str]]:
 
 
 def pages(found: Counter[tuple[str, int, float, str]]) -> dict[str, str]:
-    """Return the table of the page by the name of its mark."""
+    """Return the table to print, by its name."""
     cases = list(dict.fromkeys(key[:3] for key in found))
     kinds = [*map(str, CLASSES), "steady"]
     rows = [
@@ -93,12 +91,11 @@ def pages(found: Counter[tuple[str, int, float, str]]) -> dict[str, str]:
 
 def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(description="Measure the flag of the service, which docs/diagnosis.md shows.")
+    parser = argparse.ArgumentParser(description="Measure the flag of the service.")
     parser.add_argument("--bandits", type=int, default=8, help="of each kind (default: %(default)s)")
     parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed (default: %(default)s)")
     parser.add_argument("--decisions", type=int, nargs="+", default=[120_000, 600_000], help="in 30 days")
     parser.add_argument("--looks", type=int, default=4, help="a day (default: %(default)s)")
-    parser.add_argument("--write", action="store_true", help="write the table of the page anew")
     options = parser.parse_args()
     cases = [
         Case(world, decisions, holdout, options.first + seed, options.looks)
@@ -113,8 +110,6 @@ def main() -> None:
             found.update(counts)
             bar.advance(1)
     show(pages(found))
-    if options.write:
-        fill(PAGE, pages(found))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from rotting.logs.cells import sums_by
 from rotting.policies.kernels.elementary import exps, logs, powers
 from rotting.problems.families import normals
 
-# docs/log-intervals.md measures with these values how often the intervals of a fit hold the truth.
+# docs/intervals.md measures with these values how often the intervals of a fit hold the truth.
 MOST_CELLS = 40  # a fall is found to within 1/40 of the clock
 # Rewards of each arm in each cell, on average: the standard error of a cell is below half of that of a reward.
 FEWEST_IN_CELL = 5

@@ -170,7 +170,7 @@ def replay(log: Log, policies: Policy | Sequence[Policy], seed: int = 0, progres
 
     The bounds are for what the policy earns in all rounds of the log, on average over logs like this one. They hold if arms
     wear out with their pulls or not at all, and no arm rises: an arm then pays no more later than its last rewards suggest. A
-    log whose arms wear out with time has none: `advise` says what policies would have earned there. docs/log-intervals.md shows
+    log whose arms wear out with time has none: `advise` says what policies would have earned there. docs/intervals.md shows
     how often the bounds hold.
 
     If the log has propensities, `fixed_choices` of the result says what one arm, or an arm at random, would have earned.
