@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from rotting.kit import exp, log, power
+from rotting.kit import exp, log
 from rotting.live import policy_state as states
-from rotting.policies.bob import BOB
+from rotting.policies.bob import BOB, set_up
 from rotting.policies.sw_ucb import SWUCB
 from rotting.policies.ucb1 import UCB1
 from rotting.problems import Problem
@@ -51,7 +51,7 @@ class Naive(Bounded):
                 x = math.fsum(reward for _, _, reward in self.block) / self.H
                 self.gains.append((self.j, self.gamma * x / ((self.D + 1) * self.probabilities()[self.j])))
             self.j = pick(self.probabilities(), range(self.D + 1), self.uniform(t, 0))
-            self.tau = math.floor(power(float(self.H), self.j / self.D)) if self.D else 1
+            self.tau = next(h for h in range(self.H, 0, -1) if h**self.D <= self.H**self.j)
             self.first, self.block = t, []
         return argmax(lambda i: self.index(t, i), self.available(arms))
 
@@ -101,6 +101,17 @@ def test_blocks_and_windows_are_those_of_the_formula() -> None:
     assert starts == list(range(1, 801, 40))
     assert windows <= {1, 2, 6, 15, 40}
     assert len(windows) >= 4
+
+
+def test_a_window_that_is_a_whole_power_is_not_rounded_down() -> None:
+    """K = 2 and T = 32: blocks of 8 rounds and D = 3, so the windows are 8^(j/3) = 1, 2, 4 and 8, equally likely at first."""
+    state = states.new_state(BOB(horizon=32), 2, 1)
+    windows = []
+    for j in range(4):
+        state.drawn[0] = (j + 0.5) / 4
+        set_up(state)
+        windows.append(int(state.recent.tau[0]))
+    assert windows == [1, 2, 4, 8]
 
 
 def test_in_a_block_it_is_sw_ucb() -> None:

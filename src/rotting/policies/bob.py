@@ -148,7 +148,8 @@ def set_up(s: State) -> None:
         j += 1
         below += s.chances[j]
     s.block[1], s.block[2] = H, j
-    s.recent.tau[0] = floor(power(float(H), j / D)) if D > 0 else 1
+    # A power that is a whole number may be rounded to just below it.
+    s.recent.tau[0] = floor(power(float(H), j / D) + 1e-9) if D > 0 else 1
 
 
 def tune(p: Params, s: State) -> None:
