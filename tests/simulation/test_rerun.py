@@ -147,7 +147,7 @@ def test_a_saved_result_is_played_again_bit_for_bit(more: dict[str, Any], tmp_pa
     result.save(tmp_path / "result")
     again = rerun(Result.load(tmp_path / "result"))
     assert changes(result, again) == []
-    assert (again.policies, again.reference) == (result.policies, result.reference)
+    assert again == result
 
 
 def test_what_differs_is_named(tmp_path: Path) -> None:
@@ -164,6 +164,31 @@ def test_what_differs_is_named(tmp_path: Path) -> None:
     assert lines[0] == "UCB1: 3 of 3 runs differ."
     assert f"NumPy: 0.1 then, {np.__version__} now." in lines
     assert not any(line.startswith(("date", "call", "code")) for line in lines)
+
+
+def test_a_plain_class_with_settings_is_found_in_a_list_of_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("""
+import functools
+import rotting
+
+class Fixed:
+    def __init__(self, n_arms, arm=0):
+        self.arm = arm
+
+    def pull(self):
+        return self.arm
+
+    def update(self, arm, reward):
+        pass
+
+policies = [Fixed, functools.partial(Fixed, arm=1)]
+if __name__ == "__main__":
+    rotting.simulate(policies, rotting.problems.two_arms(horizon=30), runs=2).save("result")
+""")
+    runpy.run_path("mine.py", run_name="__main__")
+    result = Result.load("result")
+    assert rerun(result, "mine.py") == result
 
 
 def test_what_cannot_be_rebuilt_is_named(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from rotting import registry
 from rotting.errors import InvalidValueError, PathMissingError
-from rotting.policies.parts.plain import PlainPolicy, UnknownPolicy, as_policy, is_plain
+from rotting.policies.parts.plain import PlainPolicy, UnknownPolicy, as_policy, is_plain, maker_name
 from rotting.policy import Policy
 from rotting.problems import Problem, ProblemFamily
 from rotting.simulation.plan import Simulation
@@ -43,7 +44,9 @@ def rerun(result: Result, source: str | Path | None = None, progress: bool | Non
     policies = [_playable(each, values, result) for each in result.policies]
     numbers = result.horizon, result.runs, result.seed, result.checkpoints.tolist(), result.first_run
     record: Any = result.recorded
-    return simulate_all([Simulation(policies, _problem_of(result, values), *numbers, record, reference)], progress=progress)[0]
+    simulation = Simulation(policies, _problem_of(result, values), *numbers, record, reference)
+    (again,) = simulate_all([simulation], progress=progress)
+    return replace(again, problem=result.problem)  # saved means do not say by which decays they were described
 
 
 def _module(source: Path) -> ModuleType:
@@ -69,7 +72,7 @@ def _playable(policy: Policy, values: list[Any], result: Result) -> Policy:
     if not isinstance(policy, PlainPolicy):
         return policy
     # A source has other functions, too, which are not called.
-    named = [each for each in values if is_plain(each) and getattr(each, "__name__", type(each).__name__) == policy.title]
+    named = [each for each in values if is_plain(each) and maker_name(each) == policy.title]
     for each in named:
         found = as_policy(each, result.pulls.shape[2])
         if found == policy:

@@ -231,6 +231,12 @@ class UnknownPolicy(PlainPolicy):
         return self.data
 
 
+def maker_name(given: object) -> str:
+    """Return the name of a class or a function, of what a `partial` calls, or of the class of an object."""
+    called = given.func if isinstance(given, partial) else given
+    return str(getattr(called, "__name__", type(called).__name__))
+
+
 def _maker(given: object) -> object:
     """Return what is equal for two classes, functions or objects only if they make the same players."""
     try:
@@ -274,8 +280,8 @@ def as_policy(given: object, n_arms: int) -> Policy:
     if isinstance(given, Policy):
         return given
     if is_plain(given):
-        called = getattr(given, "__name__", type(getattr(given, "func", given)).__name__)
-        player = PlainParams(given, called).new_player(n_arms, seed=0)  # a mistake is found before anything is played
+        # So a mistake is found before anything is played.
+        player = PlainParams(given, maker_name(given)).new_player(n_arms, seed=0)
         kind = type(player)
         return PlainPolicy(kind.__name__, _settings_of(player), _source_digest(kind), given)
     hint = "" if isinstance(given, str) else ", which has no pull() and update(arm, reward)"
