@@ -30,7 +30,7 @@ from rotting.problems.decays import (
 from rotting.problems.delays import Delay, FixedDelay, GeometricDelay, UniformDelay
 from rotting.problems.families import DirichletDecay, FallingGaussianProcess, ProblemFamily, RandomBreakpoints, ReflectedWalk
 from rotting.problems.oracle import optimal_rewards
-from rotting.problems.presets import list_problems as list  # noqa: A004 - `rotting.problems.list()`
+from rotting.problems.presets import list_problems as _list_problems
 from rotting.problems.presets import make, stationary, ten_arms, two_arms
 from rotting.problems.problem import Problem, Rotting
 from rotting.problems.stateful import Stateful
@@ -73,7 +73,6 @@ __all__ = [
     "last_switch",
     "levine_two_arms",
     "levine_vanishing",
-    "list",
     "make",
     "many_arms",
     "markov",
@@ -85,4 +84,5 @@ __all__ = [
     "two_arms",
 ]
 
+list = _list_problems  # noqa: A001 - `rotting.problems.list()`; not in `__all__`, since `import *` would hide that of Python
 _suggest_names(__name__, __all__)
