@@ -97,20 +97,10 @@ class _Point(NamedTuple):
     """The runs of one policy on one problem."""
 
     place: int  # of the problem
-    problem: dict[str, Value]
     policy: int
+    values: dict[str, Value]  # of the parameters of the problem, and of those of the policy that vary
     regret: Floats  # [runs] at the horizon
     reference: str  # what it is measured against
-
-
-_Place = tuple[Value | None, Value | None]
-
-
-class _Cell(NamedTuple):
-    """A cell of a heat map: the mean regrets of its points, and what they are measured against."""
-
-    regrets: list[float]
-    reference: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -220,22 +210,18 @@ class Study:
         for k, result in enumerate(self.results):
             problem = {name: values[k] for name, values in self._axes.items()}
             for policy, regret in enumerate(result.regret[:, :, -1]):
-                yield _Point(k, problem, policy, regret, result.reference)
+                own = {name: values[policy] for name, values in self._policy_parameters.items() if policy in values}
+                yield _Point(k, policy, problem | own, regret, result.reference)
 
-    @property
-    def _policy_parameters(self) -> dict[str, tuple[str, str]]:
-        """The parameters of policies that vary, as `raw-ucb.alpha`, each with the name of the policy and of the parameter."""
-        found = {}
-        for kind in dict.fromkeys(each.name for each in self.policies):
-            members = [k for k, each in enumerate(self.policies) if each.name == kind]
-            shown, tuned = (
-                [self.policies[k].shown_params() for k in members],
-                frozenset().union(*(self._tuned[k] for k in members)),
-            )
-            for name in dict.fromkeys(name for each in shown for name in each if name not in tuned):
-                if len({each.get(name) for each in shown}) > 1:
-                    found[f"{kind}.{name}"] = kind, name
-        return found
+    @cached_property
+    def _policy_parameters(self) -> dict[str, dict[int, Value]]:
+        """The parameters of policies that vary, as `raw-ucb.alpha`, each with the value of each policy that has it."""
+        found: dict[str, dict[int, Value]] = {}
+        for k, (policy, tuned) in enumerate(zip(self.policies, self._tuned, strict=True)):
+            for name, value in policy.shown_params().items():
+                if name not in tuned:
+                    found.setdefault(f"{policy.name}.{name}", {})[k] = value
+        return {name: values for name, values in found.items() if len({*values.values()}) > 1}
 
     @property
     def _has_both_references(self) -> bool:
@@ -279,26 +265,15 @@ class Study:
             raise InvalidValueError(name, f"be a parameter that varies ({known})", given, hint=hint)
         return chosen
 
-    def _value(self, point: _Point, parameter: str) -> Value | None:
-        """Return the value of a parameter at a point; None if the point's policy has no such parameter."""
-        kind, name = self._policy_parameters.get(parameter, ("", ""))
-        if not kind:
-            return point.problem[parameter]
-        policy = self.policies[point.policy]
-        value: Value | None = policy.shown_params().get(name) if policy.name == kind else None
-        return value
-
     def _first_numeric(self) -> str | None:
         """Return the first parameter that varies over numbers."""
-        words = {name for name in self.varying if any(isinstance(self._value(point, name), str) for point in self._points())}
+        words = {name for point in self._points() for name, value in point.values.items() if isinstance(value, str)}
         return next((name for name in self.varying if name not in words), None)
 
     def _texts(self) -> dict[str, dict[Value, str]]:
         """Return the texts of the values of each parameter, for labels."""
-        texts = {name: short_texts(values) for name, values in self._axes.items()}
-        for parameter, (kind, name) in self._policy_parameters.items():
-            texts[parameter] = short_texts(each.shown_params().get(name, "-") for each in self.policies if each.name == kind)
-        return texts
+        values = self._axes | {name: tuple(own.values()) for name, own in self._policy_parameters.items()}
+        return {name: short_texts(each) for name, each in values.items()}
 
     def __repr__(self) -> str:
         problems, policies = plural(len(self.results), "problem"), plural(len(self.policies), "policy", "policies")
@@ -658,7 +633,7 @@ class Study:
         curves: dict[str, list[tuple[float, Floats]]] = {}
         texts = self._texts()
         for point in points:
-            value = self._value(point, axis)
+            value = point.values.get(axis)
             if isinstance(value, str):
                 raise InvalidValueError("x", "be a parameter with numbers", axis, hint=f", which has {value!r}: use table()")
             if value is not None:
@@ -683,14 +658,12 @@ class Study:
         self, point: _Point, axis: str, label: str, texts: dict[str, dict[Value, str]], used: Sequence[str] = ()
     ) -> str:
         """Return the label of a point's curve: its policy, what else varies, and its reference if there are several."""
-        others = {name: each for name, each in point.problem.items() if name in self.varying and name not in {axis, *used}}
-        words, policy = [label], self.policies[point.policy]
+        shown = {name: texts[name][each] for name, each in point.values.items() if name in self.varying and name != axis}
+        words = [label]
         if axis in self._policy_parameters:
-            words = [policy.title]
-            for name, (kind, short) in self._policy_parameters.items():
-                if name != axis and kind == policy.name:
-                    words.append(f"{short}={texts[name][policy.shown_params().get(short, '-')]}")
-        words += [f"{name}={texts[name][value]}" for name, value in others.items()]
+            own = (name for name in shown if name in self._policy_parameters)
+            words = [self.policies[point.policy].title, *(f"{name.rpartition('.')[2]}={shown[name]}" for name in own)]
+        words += [f"{name}={text}" for name, text in shown.items() if name in self._axes and name not in used]
         if self._has_both_references and REFERENCE not in used:
             words.append(f"against {reference_kind(point.reference)}")
         return ", ".join(words)
@@ -707,8 +680,8 @@ class Study:
         """Draw the mean regret over two parameters as colours.
 
         If one of the two is a parameter of the policy, regret is divided by the smallest regret on the same problem, and the
-        best value of each problem is framed. If further parameters vary, regret is averaged over their values. Regrets that are
-        not measured against the optimal policy are hatched. Needs the extra `rotting[plot]`.
+        best value of each problem is framed. If further parameters vary, regret is averaged over their values. All regrets must
+        be measured against one reference. Needs the extra `rotting[plot]`.
 
         Args:
             x: the parameter of the horizontal axis; by default the first that varies.
@@ -731,14 +704,15 @@ class Study:
             >>> import matplotlib.pyplot
             >>> matplotlib.pyplot.close("all")
         """
+        if self._has_both_references:
+            got = " and ".join(dict.fromkeys(each.reference for each in self.results))
+            raise InvalidValueError("regrets", "be against one reference, which simulate(reference=) sets", self, got=got)
         across, up = self._heat_axes(x, y)
         chosen = self._points_of_policy(policy, across, up)
         relative = across in self._policy_parameters or up in self._policy_parameters
         cells = self._heat_cells(chosen, across, up, relative)
         columns, lines = (sorted({place[k] for place in cells}, key=_words_last) for k in (0, 1))
-        empty = _Cell([np.nan], OPTIMAL)
-        values = np.array([[np.mean(cells.get((column, line), empty).regrets) for column in columns] for line in lines])
-        hatched = np.array([[cells.get((column, line), empty).reference != OPTIMAL for column in columns] for line in lines])
+        values = np.array([[np.mean(cells.get((column, line), np.nan)) for column in columns] for line in lines])
         first = self.policies[chosen[0].policy]
         shown = first.label if len({point.policy for point in chosen}) == 1 else first.title
         what = "regret over the best of the problem" if relative else "mean regret"
@@ -747,8 +721,7 @@ class Study:
             [
                 f"Mean of {runs:,} runs." if runs > 1 else "A single run.",
                 *(["Framed: the smallest mean of each problem."] if relative else []),
-                *regret_against(*(cell.reference for cell in cells.values())),
-                *(["Hatched: against a reference that may not be optimal."] if hatched.any() else []),
+                *regret_against(*(each.reference for each in self.results)),
             ]
         )
         return plot_heat(
@@ -759,7 +732,6 @@ class Study:
             title if title is not None else f"{shown}: {what}",
             best_along=None if not relative else 1 if across in self._policy_parameters else 0,
             path=path,
-            hatched=hatched,
             note=note,
             ax=ax,
         )
@@ -775,7 +747,7 @@ class Study:
 
     def _points_of_policy(self, policy: str | None, across: str, up: str) -> list[_Point]:
         """Return the points of the policy that is asked for; by default, of the one whose parameter is on an axis."""
-        on_axes = [self._policy_parameters[name][0] for name in (across, up) if name in self._policy_parameters]
+        on_axes = [name.rpartition(".")[0] for name in (across, up) if name in self._policy_parameters]
         kind = policy or next(iter(on_axes), self.policies[0].name)
         chosen = [point for point in self._points() if self.policies[point.policy].name == kind]
         if not chosen or (policy is None and not on_axes and len({*self.policies}) > 1):
@@ -783,22 +755,19 @@ class Study:
             raise InvalidValueError("policy", f"be one of {known}", policy)
         return chosen
 
-    def _heat_cells(self, chosen: list[_Point], across: str, up: str, relative: bool) -> dict[_Place, _Cell]:
-        """Return the cells by their places; if `relative`, regrets are divided by the smallest mean regret of the problem."""
-        cells: dict[_Place, _Cell] = {}
+    def _heat_cells(
+        self, chosen: list[_Point], across: str, up: str, relative: bool
+    ) -> dict[tuple[Value | None, Value | None], list[float]]:
+        """Return mean regrets by their places; if `relative`, divided by the smallest mean regret of the problem."""
+        cells: dict[tuple[Value | None, Value | None], list[float]] = {}
         for point in chosen:
             least = 1.0
             if relative:
-                least = min(float(other.regret.mean()) for other in chosen if other.problem == point.problem)
+                least = min(float(other.regret.mean()) for other in chosen if other.place == point.place)
                 if least <= 0:
                     raise InvalidValueError("mean regrets", "be above zero for heat_map to divide by", least, got=f"{least:g}")
-            place = self._value(point, across), self._value(point, up)
-            cell = cells.setdefault(place, _Cell([], point.reference))
-            if reference_kind(cell.reference) != reference_kind(point.reference):
-                rule = "be against one reference, so that a heat map can take their mean"
-                got = f"{cell.reference!r} and {point.reference!r} at {across}={place[0]}"
-                raise InvalidValueError("regrets", rule, point.reference, got=got)
-            cell.regrets.append(float(point.regret.mean()) / least)
+            place = point.values.get(across), point.values.get(up)
+            cells.setdefault(place, []).append(float(point.regret.mean()) / least)
         return cells
 
     def to_pandas(self) -> "pd.DataFrame":

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.display.figures import BANDS, COLOURS, Band, Curve, CurveStyle, Figure, Panel, regret_panel
@@ -423,12 +422,12 @@ def _draw_into(axes: "Axes | Sequence[Axes]", figure: Figure, captioned: bool) -
     if len(listed) != len(figure.panels):
         raise InvalidValueError("ax", f"be one pair of axes for each panel, {len(figure.panels)}", len(listed))
     for k, (ax, panel) in enumerate(zip(listed, figure.panels, strict=True)):
-        lines = draw_panel(ax, panel, {label: figure.style(label) for label in figure.styles})
+        draw_panel(ax, panel, {label: figure.style(label) for label in figure.styles})
         note = " ".join(filter(None, [panel.note, figure.caption if k == 0 and captioned else ""]))
         width = ax.get_window_extent().width / ax.figure.figure.dpi
         draw_header(ax, panel.title or figure.title, note, width, (points("medium"), points("small")))
         if k == 0:
-            place_legend_inside(ax, lines, "best")
+            place_legend_inside(ax, legend_handles(figure), "best")
     return cast("Picture", listed[0].figure.figure)
 
 
@@ -572,7 +571,6 @@ def plot_heat(
     title: str,
     best_along: int | None = None,
     path: str | Path | None = None,
-    hatched: NDArray[np.bool_] | None = None,
     note: str = "",
     ax: "Axes | None" = None,
 ) -> "Picture":
@@ -586,7 +584,6 @@ def plot_heat(
         title: above the picture.
         best_along: the axis of `values` along which the smallest value is framed; None for no frames.
         path: a new image file; its suffix sets the format.
-        hatched: the values `[y, x]` to hatch, which the note explains.
         note: small print below the title.
         ax: the axes to draw into; None makes a figure.
 
@@ -626,8 +623,6 @@ def plot_heat(
         ax.text(
             column, row, "" if np.isnan(value) else _digits(value), ha="center", va="center", color=ink, size=FONT_SIZES.small
         )
-    for row, column in np.argwhere(hatched) if hatched is not None else ():
-        ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="///", edgecolor=SUBDUED, linewidth=0))
     if best_along is not None:
         for k, place in enumerate(np.nanargmin(values, axis=best_along)):
             corner = (k - 0.5, place - 0.5) if best_along == 0 else (place - 0.5, k - 0.5)
