@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Labels = Literal["full"] | Sequence[str] | None
-"""Labels of policies in tables and plots: short ones for None, with all parameters for "full", or one text per policy."""
 ArrayType = np.dtype[np.generic]
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 ARRAYS: dict[str, ArrayType] = {"checkpoints": INT, "regret": FLOAT, "pulls": INT, "us_per_round": FLOAT}
@@ -183,19 +181,12 @@ class Result:
         """One short label per policy, such as `RAW-UCB 1.4`, with a number added when two are the same."""
         return numbered(labels_of(self.policies))
 
-    @property
-    def full_labels(self) -> tuple[str, ...]:
-        """One label per policy with all of its parameters, with a number added when two are the same."""
-        return numbered(list(map(repr, self.policies)))
-
-    def _chosen_labels(self, given: Labels) -> tuple[str, ...]:
-        """Return the short labels for None, the full ones for "full", or the given texts, one per policy."""
+    def _chosen_labels(self, given: Sequence[str] | None) -> tuple[str, ...]:
+        """Return the short labels for None, or the given texts, one per policy."""
         if given is None:
             return self.labels
-        if isinstance(given, str) and given == "full":
-            return self.full_labels
         if isinstance(given, str) or not all(isinstance(each, str) for each in given):
-            raise InvalidTypeError("labels", "be 'full' or one text per policy", given)
+            raise InvalidTypeError("labels", "be one text per policy", given)
         if len(given) != len(self.policies):
             raise InvalidValueError("labels", f"be one text per policy, {len(self.policies)}", len(given))
         return numbered(given)
@@ -211,7 +202,7 @@ class Result:
         name = self.problem.get("name")
         return str(name) if name else f"{self.problem.get('kind', 'unnamed')} problem, {self.pulls.shape[2]} arms"
 
-    def table(self, labels: Labels = None) -> FormattedTable:
+    def table(self, labels: Sequence[str] | None = None) -> FormattedTable:
         """Return the regret at the horizon per policy: mean, 95 % interval, 10 % and 90 % quantiles, speed.
 
         The rows have the keys `policy`, `mean`, `low`, `high`, `reason` (why there is no interval, or None), `q10`, `q90` and
@@ -220,7 +211,7 @@ class Result:
         would be. docs/intervals.md measures how often the intervals contain the mean.
 
         Args:
-            labels: "full" for labels with all parameters, or one text per policy; short labels by default.
+            labels: one text per policy; short labels by default.
 
         Example:
             >>> import rotting
@@ -228,8 +219,8 @@ class Result:
             >>> result = rotting.simulate(both, rotting.problems.two_arms(horizon=100), runs=20)
             >>> [row["policy"] for row in result.table().rows]
             ['UCB1', 'RAW-UCB 1.4']
-            >>> result.table(labels="full").rows[1]["policy"]
-            'RAWUCB(alpha=1.4, sigma=1.0)'
+            >>> [row["policy"] for row in result.table(labels=["theirs", "ours"]).rows]
+            ['theirs', 'ours']
         """
         return regret_table(self._chosen_labels(labels), self.regret[:, :, -1], self.us_per_round, self._heading, self._notes)
 
@@ -259,7 +250,10 @@ class Result:
         return block(head, row(f"<div>{replace(table, lines=tuple(notes))._repr_html_()}</div>", picture))
 
     def compare(
-        self, against: "Policy | str | int | None" = None, correction: Correction = "holm", labels: Labels = None
+        self,
+        against: "Policy | str | int | None" = None,
+        correction: Correction = "holm",
+        labels: Sequence[str] | None = None,
     ) -> FormattedTable:
         """Return which policies are better than others at the horizon: paired tests, ties, and ranks with intervals.
 
@@ -294,10 +288,9 @@ class Result:
     def _index_of(self, name: str, given: Policy | str | int) -> int:
         """Return the index of a policy, given as a policy, a label or an index; `name` is that of the argument, for errors."""
         if isinstance(given, str):
-            for known in (self.labels, self.full_labels):
-                if given in known:
-                    return known.index(given)
-            hint = suggest(given, [*self.labels, *self.full_labels]) or f"; known: {', '.join(self.labels)}"
+            if given in self.labels:
+                return self.labels.index(given)
+            hint = suggest(given, self.labels) or f"; known: {', '.join(self.labels)}"
             raise InvalidValueError(name, "be a policy of this result", given, hint=hint)
         if isinstance(given, int | np.integer) and not isinstance(given, bool):
             if not 0 <= given < len(self.policies):
@@ -359,8 +352,8 @@ class Result:
         ax: "Axes | None" = None,
         path: str | Path | None = None,
         log: bool = False,
-        bounds: "bool | Problem" = False,
-        labels: Labels = None,
+        bounds: bool = False,
+        labels: Sequence[str] | None = None,
         legend: bool | str = True,
         title: str | None = None,
         band: Band | None = "quantiles",
@@ -376,8 +369,7 @@ class Result:
             ax: the axes to draw into; None makes a figure.
             path: a new image file (.png, .pdf, .svg); an existing one is refused.
             log: whether the axis of the rounds is logarithmic, on which logarithmic regret is a straight line.
-            bounds: whether to draw every bound of `rotting.theory` that applies to a policy, with a logarithmic regret axis. A
-                result that does not know its problem, such as one that was pickled with a `lambda`, needs the `Problem` here.
+            bounds: whether to draw every bound of `rotting.theory` that applies to a policy, with a logarithmic regret axis.
             labels: as for `table`.
             legend: True draws it below the axes of a new figure, else inside the given axes; False draws none; a location of
                 Matplotlib, such as "upper left", draws it inside the axes.
@@ -410,9 +402,10 @@ class Result:
             least = sorted(np.argsort(self.regret[:, :, -1].mean(axis=1), kind="stable")[:MOST_CURVES].tolist())
             part, labels = self.select(least), [self._chosen_labels(labels)[k] for k in least]
             left_out = f"The {MOST_CURVES} of {len(self.policies)} policies with the least regret."
-        named, problem = part._chosen_labels(labels), self._problem_of_bounds(bounds)
+        named = part._chosen_labels(labels)
         drawn: list[list[tuple[str, Floats]]] = [[] for _ in named]
-        if problem is not None:
+        if bounds:
+            problem = self._problem_of_bounds()
             from rotting.paper import theory  # noqa: PLC0415 - theorems are about results, and users should not have to pass them
 
             for label, policy, lines in zip(named, part.policies, drawn, strict=True):
@@ -421,7 +414,7 @@ class Result:
         caption = ""
         if title is None:
             title = f"{self.problem_name}, horizon {self.horizon:,}"
-            no_bounds = "" if problem is None else "No bound applies (see `rotting theory`)."
+            no_bounds = "No bound applies (see `rotting theory`)." if bounds else ""
             caption = self._caption(band, "Thin: proved bounds." if any(drawn) else no_bounds)
         return plot_regret(
             named,
@@ -447,19 +440,13 @@ class Result:
         missed = what_runs_can_miss(self.runs) if band == "interval" and self.runs > 1 else ""
         return " ".join(filter(None, [f"{drawn}.", *regret_against(self.reference), about_bounds, missed]))
 
-    def _problem_of_bounds(self, bounds: "bool | Problem") -> Problem | None:
-        """Return the problem whose bounds are to be drawn, or None."""
-        if bounds is False:
-            return None
+    def _problem_of_bounds(self) -> Problem:
+        """Return the problem whose bounds are to be drawn."""
         if "family" in self.problem:
-            raise InvalidValueError("bounds", "be of one problem", bounds, got="a family, which has a problem for each run")
-        if bounds is True:
-            if self.played is None:
-                raise InvalidValueError("bounds", "be a Problem, as the result has none", bounds)
-            return self.played
-        if json.loads(json.dumps(bounds.describe())) != self.problem:
-            raise InvalidValueError("bounds", f"be the problem that was played, {self.problem_name}", bounds)
-        return bounds
+            raise InvalidValueError("bounds", "be False for a family, which has a problem for each run", True)
+        if self.played is None:
+            raise InvalidValueError("bounds", "be False, as this result does not know its problem", True)
+        return self.played
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a data frame with one row per policy, run and checkpoint: `policy`, `run`, `round`, `regret`, `reference`.
