@@ -241,20 +241,12 @@ def quantile_ratio(upper: Floats, lower: Floats) -> Interval:
     """
     problems, runs = upper.shape
     values = np.concatenate([upper, lower])
-    order = np.argsort(values, axis=1, kind="stable")
-    values = np.take_along_axis(values, order, axis=1)
-    # The quantile of a resample is one of the runs near it: runs more than eight standard deviations away are only counted.
-    rank, near = QUANTILE * runs, 8 * math.sqrt(QUANTILE * (1 - QUANTILE) * runs)
-    first, last = max(0, math.floor(rank - near)), min(runs, math.ceil(rank + near) + 1)
-    below = np.zeros((runs, 2 * problems))
-    np.put_along_axis(below, order[:, :first].T, 1.0, axis=0)
+    orders = np.argsort(values, axis=1, kind="stable")
+    rank = QUANTILE * runs - NO_WIDTH
 
     def log_ratio(times: Floats) -> Floats:
-        counted = times @ below
-        found = np.empty((len(times), 2 * problems))
-        for k in range(2 * problems):
-            reached = counted[:, k, None] + times[:, order[k, first:last]].cumsum(axis=1) >= rank - NO_WIDTH
-            found[:, k] = values[k, first + reached.argmax(axis=1)]
+        places = [(times[:, order].cumsum(axis=1) >= rank).argmax(axis=1) for order in orders]
+        found = np.stack([row[order[place]] for row, order, place in zip(values, orders, places, strict=True)], axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):  # a mean is not a number if a ratio is not
             return np.asarray(np.log(_ratios(found[:, :problems], found[:, problems:])).mean(axis=1))
 
