@@ -31,8 +31,8 @@ class UCBTASW(Policy):
     After n rewards of the current arm in a row, its statistic is the least `mean of the last h + sigma sqrt(12 ln(T) / h)` over
     h = 1, 2, 4, ... up to n. The arm is kept while its statistic is at least `high - delta`; then the lowest arm that was never
     played follows. The arms are taken as drawn at random, with a chance of the order of x^beta that one starts within x of the
-    top, and `delta = max((V / T)^(1 / (beta + 2)), T^(-1 / (beta + 1)))`; for beta < 1, both exponents are those of beta = 1,
-    the second that of beta = 1, too: `max((V / T)^(1/3), T^(-1/2))`.
+    top, and `delta = max((V / T)^(1 / (beta + 2)), T^(-1 / (beta + 1)))`; for beta < 1, both exponents are those of beta = 1:
+    `max((V / T)^(1/3), T^(-1/2))`.
 
     Args:
         horizon: number of rounds T, 2 or more.
