@@ -153,11 +153,6 @@ class Folded:
             return self.digest == record.first_digest
         return bool(events) and events[0].number == self.number and events[0].digest == self.digest
 
-    def invalidate_on_error(self, error: type[BaseException] | None, *_: object) -> None:
-        """Match no log any more if the turn failed: a read that has waited for the turn must not see its changes."""
-        if error is not None:
-            self.digest = b""
-
     def follow(self, events: Sequence[StoredEvent], rule: RewardRule | None = None) -> None:
         """Fold events; those that are folded already are passed over.
 
@@ -328,24 +323,8 @@ class _Lane:
         self.waiting: deque[Call[Any]] = deque()
         self.led = False
         """Whether a thread makes the turns of this lane."""
-        self.unresolved: list[_Unresolved] = []
         self.attempts = 0
         """How many turns have failed since the last that did not."""
-
-
-class _Done(NamedTuple):
-    """A call that was made in a turn, and what it returned or raised."""
-
-    call: Call[Any]
-    result: Any
-
-
-class _Unresolved(NamedTuple):
-    """A turn whose commit may have succeeded: if the event is in the log, it has."""
-
-    name: str
-    event: StoredEvent
-    done: list[_Done]
 
 
 class _Turn:
@@ -357,22 +336,20 @@ class _Turn:
         """The calls that are made in it."""
         self.taken = math.inf
         """When the calls were taken, after the lock."""
-        self.deferred: list[tuple[str, list[Call[Any]]]] = []
-        """Calls that wait until their bandit is loaded; they are not made in this turn."""
-        self.done: list[_Done] = []
+        self.done: list[tuple[Call[Any], Any]] = []
+        """The calls that were made, and what they returned or raised."""
         self.touched: list[Folded] = []
         """The bandits that it changed in memory."""
         self.written: dict[str, list[StoredEvent]] = {}
         self.folded = 0
-        self.locks = ExitStack()
-        """Releases the bandits when the turn has ended."""
-        self.resolved: list[tuple[_Unresolved, bool]] = []
-        """Earlier turns whose commit was interrupted, and whether they are in the log."""
 
-    def defer(self, name: str, calls: list[Call[Any]]) -> None:
-        """Take calls out of the turn, until their bandit is loaded."""
-        self.calls = [call for call in self.calls if call not in calls]
-        self.deferred.append((name, calls))
+
+class _NotReadyError(Exception):
+    """A bandit is not in memory, is far behind its log, or is being read: the turn waits for it without the lock."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
 
 
 class _PoisonedError(Exception):
@@ -417,7 +394,7 @@ class Turns:
         self._mutex = threading.Lock()
         self._lanes: dict[str, _Lane] = {}
         self._folded: OrderedDict[str, Folded] = OrderedDict()
-        self._loading: dict[str, list[Call[Any]]] = {}
+        self._loading: dict[str, Future[Folded]] = {}
         self._leaders = ThreadPoolExecutor(1 if self.database.one_lane else 12, "rotting-turn")
         self._loaders = ThreadPoolExecutor(2, "rotting-load")
         self._saving: set[str] = set()
@@ -426,16 +403,38 @@ class Turns:
     # --- Calls ----------------------------------------------------------------------------------------------------------------
 
     def submit(self, call: Call[T]) -> Call[T]:
-        """Queue a call for the next turn; its `future` gets the result."""
+        """Queue a call for the next turn; its `future` gets the result. Its bandit is loaded first if it is not in memory."""
         with self._mutex:
             if self._closed:
                 raise StoreFailedError("is closed: open it again", self.database.place)
+            loading = self._loading.get(call.name)
+            if loading is None and call.new is None and call.name not in self._folded:
+                loading = self._loading[call.name] = self._loaders.submit(self._load, call.name)
+        if loading is None:
+            self._queue(call)
+        else:
+            loading.add_done_callback(partial(self._queue_after, call))
+        return call
+
+    def _queue(self, call: Call[Any]) -> None:
+        with self._mutex:
             lane = self._lane(call.name)
             if len(lane.waiting) >= MAX_WAITING:
                 raise StoreBusyError(f"is busy: {MAX_WAITING} calls wait already", self.database.place)
             lane.waiting.append(call)
             self._lead(lane)
-        return call
+
+    def _queue_after(self, call: Call[Any], loading: "Future[Folded]") -> None:
+        with self._mutex:
+            self._loading.pop(call.name, None)
+        error = loading.exception()
+        if error is not None and not isinstance(error, _PASSING):  # for those, the lane waits for the database
+            call.finish(error)
+            return
+        try:
+            self._queue(call)
+        except StoreError as refusal:
+            call.finish(refusal)
 
     def change(self, name: str, work: Callable[[Folded], T], **options: Any) -> T:
         """Make a change and wait for its result; the options are those of `Call`."""
@@ -480,11 +479,6 @@ class Turns:
             oldest = min((lane.waiting[0].began for lane in self._lanes.values() if lane.waiting), default=None)
         return 0.0 if oldest is None else time.monotonic() - oldest
 
-    @property
-    def loaded(self) -> int:
-        """How many bandits are in memory."""
-        return len(self._folded)
-
     def settle_windows(self) -> None:
         """Settle the decisions whose reward window has closed, of all bandits of the store, in turns of their own."""
         now = self.database.now() if self._clock is None else round(self._clock() / MICROSECOND)
@@ -520,7 +514,7 @@ class Turns:
     def _make_turns(self, lane: _Lane) -> None:
         while True:
             with self._mutex:
-                if not (lane.waiting or lane.unresolved):
+                if not lane.waiting:
                     lane.led = False
                     for name in [name for name, each in self._lanes.items() if each is lane]:
                         del self._lanes[name]
@@ -556,121 +550,99 @@ class Turns:
         turn = _Turn()
         try:
             self._commit_turn(lane, turn)
+        except _NotReadyError as error:
+            self._make_ready(lane, turn, error.name)
         except _PoisonedError as error:
-            self._drop(*turn.touched)
             if len(turn.calls) == 1:
                 turn.calls[0].finish(error.__cause__ or error)
-            for call in turn.calls:
-                call.alone = True
-            self._put_back(lane, turn.calls)
+            self._make_alone(lane, turn.calls)
         except OutcomeUnknownError as error:
-            self._drop(*turn.touched)
-            first = next(((name, events[0]) for name, events in turn.written.items() if events), None)
-            if first is None:  # nothing was written that could be there or not
-                self._wait_for_database(lane, turn.calls, error)
-            else:
-                made = {id(each.call) for each in turn.done}
-                lane.unresolved.append(_Unresolved(*first, turn.done))
-                self._wait_for_database(lane, [call for call in turn.calls if id(call) not in made], error)
+            self._find_out(lane, turn, error)
         except StoreError as error:
-            self._drop(*turn.touched)
             if len(turn.calls) > 1 and not isinstance(error, _PASSING):  # of one bandit: the others go on without it
-                for call in turn.calls:
-                    call.alone = True
-                self._put_back(lane, turn.calls)
+                self._make_alone(lane, turn.calls)
             else:
                 self._wait_for_database(lane, turn.calls, error)
         except BaseException as error:  # noqa: BLE001 - a fault of ours: the callers get it, and later ones a new try
             _log.exception("a turn failed")
-            self._drop(*turn.touched)
             for call in turn.calls or self._take(lane, 1):
                 call.finish(error)
         else:
             lane.attempts = 0
-            for unresolved, is_written in turn.resolved:
-                lane.unresolved.remove(unresolved)
-                if is_written:
-                    for call, result in unresolved.done:
-                        call.finish(result)
-                else:
-                    self._put_back(lane, [call for call, _ in unresolved.done])
             self._finish(turn)
-        finally:
-            for name, calls in turn.deferred:
-                self._start_loading(name, calls)
 
     def _commit_turn(self, lane: _Lane, turn: "_Turn") -> None:
-        with turn.locks, self.database.transaction() as transaction:
-            # A lane of one bandit has only one name, which is locked before the calls are taken.
-            first = (lane.waiting or lane.unresolved)[0].name
-            locked = None if self.database.one_lane else transaction.record(first)
-            turn.resolved = self._resolve(lane, transaction)
-            turn.calls = self._take(lane)
-            turn.taken = time.monotonic()  # others may have held the lock for long
-            groups: dict[str, list[Call[Any]]] = {}
-            for call in turn.calls:
-                groups.setdefault(call.name, []).append(call)
-            for name, calls in groups.items():
-                record = transaction.record(name) if self.database.one_lane else locked
-                prepared = self._prepare(transaction, record, name, calls, turn)
-                if prepared is None:
-                    continue
-                folded, reading = prepared
-                turn.touched.append(folded)
-                turn.locks.push(folded.invalidate_on_error)
-                turn.folded += self._follow(folded, reading)
-                left = self._make_calls(folded, calls, turn)
-                turn.written[name] = folded.write(transaction)
-                if left:
-                    turn.calls = [call for call in turn.calls if call not in left]
-                    self._put_back(lane, left)
+        with ExitStack() as locks:
+            try:
+                with self.database.transaction() as transaction:
+                    self._fill_turn(lane, turn, transaction, locks)
+            except BaseException:
+                for folded in turn.touched:  # matches no log any more: a read that waits must not see the changes
+                    folded.digest = b""
+                self._drop(*turn.touched)
+                raise
+
+    def _fill_turn(self, lane: _Lane, turn: "_Turn", transaction: Transaction, locks: ExitStack) -> None:
+        # A lane of one bandit has only one name, which is locked before the calls are taken.
+        locked = None if self.database.one_lane else transaction.record(lane.waiting[0].name)
+        turn.calls = self._take(lane)
+        turn.taken = time.monotonic()  # others may have held the lock for long
+        groups: dict[str, list[Call[Any]]] = {}
+        for call in turn.calls:
+            groups.setdefault(call.name, []).append(call)
+        prepared: list[tuple[Folded, Reading, list[Call[Any]]]] = []
+        for name, calls in groups.items():
+            record = transaction.record(name) if self.database.one_lane else locked
+            if record is None:
+                record = self._create(transaction, name, calls, turn)
+            if record is not None:
+                prepared.append((*self._prepare(transaction, record, calls, locks), calls))
+        for folded, reading, calls in prepared:
+            turn.touched.append(folded)
+            turn.folded += self._follow(folded, reading)
+            left = self._make_calls(folded, calls, turn)
+            turn.written[folded.record.name] = folded.write(transaction)
+            if left:
+                turn.calls = [call for call in turn.calls if call not in left]
+                self._put_back(lane, left)
 
     def _prepare(
-        self, transaction: Transaction, record: BanditRecord | None, name: str, calls: list[Call[Any]], turn: "_Turn"
-    ) -> tuple[Folded, Reading] | None:
-        """Return the locked bandit of some calls, and what is new in its log; None if they must wait until it is loaded."""
+        self, transaction: Transaction, record: BanditRecord, calls: list[Call[Any]], locks: ExitStack
+    ) -> tuple[Folded, Reading]:
+        """Return the locked bandit of some calls, and what is new in its log."""
+        name = record.name
         with self._mutex:
             folded = self._folded.get(name)
             if folded is not None:
                 self._folded.move_to_end(name)
-        if record is None:
-            folded = self._create(transaction, name, calls)
-            if folded is None:
-                error = InvalidValueError("bandit", "exist", name)
-                turn.done += [_Done(call, error) for call in calls]
-                return None
-            folded.lock.acquire()
-            turn.locks.callback(folded.lock.release)
-            return folded, transaction.read(folded.record, 1, ())
         # A read that takes long must not keep the lock of the database waiting.
         if folded is None or not folded.lock.acquire(timeout=_PATIENCE):
-            turn.defer(name, calls)
-            return None
-        turn.locks.callback(folded.lock.release)
+            raise _NotReadyError(name)
+        locks.callback(folded.lock.release)
         keys = {key for call in calls for key in call.keys}
         reading = transaction.read(record, max(1, folded.number), keys)
         is_far_behind = len(reading.events) > MAX_EVENTS or sum(len(each.payload) for each in reading.events[1:]) > MAX_BYTES
         if is_far_behind or not folded.matches(record, reading.events):
-            if not is_far_behind:
-                self._drop(folded)
-            turn.defer(name, calls)
-            return None
+            raise _NotReadyError(name)
         folded.record = record
         return folded, reading
 
-    def _create(self, transaction: Transaction, name: str, calls: list[Call[Any]]) -> Folded | None:
-        """Create a bandit if one of the calls wants to, and none of this name was created meanwhile."""
+    def _create(self, transaction: Transaction, name: str, calls: list[Call[Any]], turn: "_Turn") -> BanditRecord | None:
+        """Create a bandit if one of the calls wants to; otherwise it does not exist."""
         new = next((call.new for call in calls if call.new is not None), None)
         if new is None:
+            error = InvalidValueError("bandit", "exist", name)
+            turn.done += [(call, error) for call in calls]
             return None
         record, state = new()
         created = transaction.create(record)
         if created is None:
             raise StoreFailedError(f"had bandit {name!r} created by another process: try again", self.database.place)
         folded = Folded(created, state, 0, created.first_digest)
+        turn.touched.append(folded)
         with self._mutex:
             self._folded[name] = folded
-        return folded
+        return created
 
     def _follow(self, folded: Folded, reading: Reading) -> int:
         """Fold what others have written, and take over time and keys; return how many events were folded."""
@@ -699,14 +671,14 @@ class Turns:
                 raise _PoisonedError from error
             folded.show_changes()
             call.warnings = folded.warnings.copy()
-            turn.done.append(_Done(call, result))
+            turn.done.append((call, result))
         return []
 
     def _finish(self, turn: "_Turn") -> None:
         """Give the callers their results; the turn is committed."""
         if self._report is not None and turn.done:
             try:
-                waits = [turn.taken - each.call.began for each in turn.done]
+                waits = [turn.taken - call.began for call, _ in turn.done]
                 self._report(TurnReport(time.monotonic() - turn.began, waits, turn.folded, turn.written))
             except Exception:  # noqa: BLE001 - the turn is committed, and its callers must get their results
                 _log.exception("the report of a turn failed")
@@ -725,18 +697,33 @@ class Turns:
             waiting = {id(call) for call in lane.waiting}
             lane.waiting.extendleft(reversed([each for each in calls if id(each) not in waiting and not each.future.done()]))
 
+    def _make_alone(self, lane: _Lane, calls: list[Call[Any]]) -> None:
+        """Give each call a turn of its own."""
+        for call in calls:
+            call.alone = True
+        self._put_back(lane, calls)
+
+    def _make_ready(self, lane: _Lane, turn: "_Turn", name: str) -> None:
+        """Load a bandit, or fold what is new in its log, without the lock."""
+        try:
+            self.read(name, lambda folded: None)
+        except _PASSING as error:
+            self._wait_for_database(lane, turn.calls, error)
+            return
+        except RottingError as error:
+            for call in turn.calls:
+                if call.name == name:
+                    call.finish(error)
+        self._put_back(lane, turn.calls)
+
     def _wait_for_database(self, lane: _Lane, taken: list[Call[Any]], error: StoreError) -> None:
         """Try again in a moment if the database may come back, or give the callers the error."""
         if not isinstance(error, _PASSING) or self._closed:
-            unresolved, lane.unresolved = lane.unresolved, []
-            for call, _ in (done for each in unresolved for done in each.done):
-                call.finish(OutcomeUnknownError("was lost while a change was committed", self.database.place))
-            for call in taken or ([] if unresolved else self._take(lane, 1)):
+            for call in taken or self._take(lane, 1):
                 call.finish(error)
             return
-        lane.attempts += 1
         self._put_back(lane, taken)
-        time.sleep(_PAUSES[min(lane.attempts, len(_PAUSES)) - 1] * (0.5 + random.random()))  # noqa: S311 - only a pause
+        self._pause(lane)
         now = time.monotonic()
         with self._mutex:
             late = [call for call in lane.waiting if call.until < now]
@@ -744,19 +731,38 @@ class Turns:
                 lane.waiting.remove(call)
         for call in late:
             call.finish(error)
-        lane.unresolved = [each for each in lane.unresolved if any(call.until >= now for call, _ in each.done)]
 
-    def _resolve(self, lane: _Lane, transaction: Transaction) -> "list[tuple[_Unresolved, bool]]":
-        """Return the turns whose commit was interrupted, and whether they are in the log; their bandit is locked.
+    def _pause(self, lane: _Lane) -> None:
+        lane.attempts += 1
+        time.sleep(_PAUSES[min(lane.attempts, len(_PAUSES)) - 1] * (0.5 + random.random()))  # noqa: S311 - only a pause
 
-        Their callers get their results after the commit of this turn: only then it is sure that a standby has them, too.
+    def _find_out(self, lane: _Lane, turn: "_Turn", error: StoreError) -> None:
+        """Look under the lock whether a turn whose commit was interrupted is in the log; its calls wait for that.
+
+        They get their results after this transaction has ended, too: only then it is sure that a standby has them.
         """
-        found: list[tuple[_Unresolved, bool]] = []
-        for each in lane.unresolved:
-            record = transaction.record(each.name)
-            events = [] if record is None else transaction.read(record, each.event.number, ()).events
-            found.append((each, bool(events) and events[0].digest == each.event.digest))
-        return found
+        first = next(((name, events[0]) for name, events in turn.written.items() if events), None)
+        if first is None:  # nothing was written that could be there or not
+            self._wait_for_database(lane, turn.calls, error)
+            return
+        (name, event), failure, until = first, error, max(call.until for call, _ in turn.done)
+        while isinstance(failure, _PASSING) and not self._closed and time.monotonic() < until:
+            self._pause(lane)
+            try:
+                with self.database.transaction() as transaction:
+                    record = transaction.record(name)
+                    events = [] if record is None else transaction.read(record, event.number, ()).events
+            except StoreError as again:
+                failure = again
+                continue
+            if events and events[0].digest == event.digest:
+                for call, result in turn.done:
+                    call.finish(result)
+            self._put_back(lane, turn.calls)
+            return
+        for call, _ in turn.done:
+            call.finish(OutcomeUnknownError("was lost while a change was committed", self.database.place))
+        self._put_back(lane, turn.calls)
 
     # --- Bandits in memory ----------------------------------------------------------------------------------------------------
 
@@ -765,39 +771,6 @@ class Turns:
             for each in folded:
                 if self._folded.get(each.record.name) is each:
                     del self._folded[each.record.name]
-
-    def _start_loading(self, name: str, calls: list[Call[Any]]) -> None:
-        """Load a bandit in another thread; its calls wait, and go back to their lane afterwards."""
-        with self._mutex:
-            waiting = self._loading.get(name)
-            if waiting is not None:
-                waiting += calls
-                return
-            self._loading[name] = list(calls)
-        try:
-            self._loaders.submit(self._load_for_calls, name)
-        except RuntimeError:  # closing
-            for call in self._loading.pop(name):
-                call.finish(StoreFailedError("is closed: open it again", self.database.place))
-
-    def _load_for_calls(self, name: str) -> None:
-        error: BaseException | None = None
-        try:
-            self.read(name, lambda folded: None)
-        except BaseException as caught:  # noqa: BLE001 - the callers get it
-            error = caught
-        if isinstance(error, _PASSING):  # the lane waits for the database
-            time.sleep(_PAUSES[2])
-            error = None
-        with self._mutex:
-            calls = self._loading.pop(name, [])
-            if error is None:
-                lane = self._lane(name)
-                lane.waiting.extendleft(reversed(calls))
-                self._lead(lane)
-        if error is not None:
-            for call in calls:
-                call.finish(error)
 
     def _load(self, name: str) -> Folded:
         """Fold the log of a bandit, from its newest snapshot on."""
