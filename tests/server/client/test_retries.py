@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rotting
 from rotting.errors import (
     InvalidValueError,
     RottingError,
@@ -373,7 +374,7 @@ def test_a_response_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 EVERY_CALL: list[Call[Any]] = [
-    create("n"),
+    create("n", rotting.UCB1(), ["a"]),
     bandits(),
     call_of(lambda bandit: bandit.show()),
     call_of(lambda bandit: bandit.archive()),

@@ -5,7 +5,6 @@ A method is written once. It returns a `Call`, which a `Client` makes at once an
 
 import json
 import math
-import re
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
 from functools import cached_property, partial, update_wrapper
@@ -22,12 +21,11 @@ from typing import (
     TypedDict,
     TypeVar,
     Unpack,
-    cast,
     overload,
 )
 from urllib.parse import quote, urlencode
 
-from msgspec import Struct, convert
+from msgspec import convert
 
 from rotting.common.json_data import find_nonfinite
 from rotting.common.rules import positive_int
@@ -157,29 +155,18 @@ def _call(
         if found is not None:
             raise InvalidValueError(found.place, "be a finite number", found.number) from None
         raise InvalidTypeError("the request", "hold only what JSON can carry", body, hint=f": {error}") from None
-    target = f"{path}?{_encode_query(query)}" if query else path
+    texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
+    target = f"{path}?{urlencode(texts)}" if query else path
     return Call(ClientRequest(method, target, content), parse)
-
-
-def _encode_query(query: dict[str, str | int]) -> str:
-    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in query.items()}
-    try:
-        return urlencode(texts)
-    except UnicodeEncodeError:
-        raise InvalidValueError("the query", "be valid Unicode", texts) from None
 
 
 def _segment(name: str, text: object) -> str:
     """Return an argument as one segment of a path."""
     if not isinstance(text, str):
         raise InvalidTypeError(name, "be a string", text)
-    try:
-        quoted = quote(text, safe="")
-    except UnicodeEncodeError:
-        raise InvalidValueError(name, "be valid Unicode", text) from None
     if text in {".", ".."}:
         raise InvalidValueError(name, "not be '.' or '..', which mean something else in a URL", text)
-    return quoted
+    return quote(text, safe="")
 
 
 def _to_list(name: str, values: Iterable[T] | None) -> list[T] | None:
@@ -191,23 +178,6 @@ def _to_list(name: str, values: Iterable[T] | None) -> list[T] | None:
 
 # --- Responses --------------------------------------------------------------------------------------------------------------
 # A built-in exception of these functions means that a response is not as documented; the caller gets a `ServiceError` then.
-
-
-class _Named(Struct):
-    name: str
-
-
-class _Names(Struct):
-    bandits: list[_Named]
-    next: str | None
-
-
-class _Result(Struct):
-    outcome: str  # a newer service may know more than `Outcome`
-
-
-class _Results(Struct):
-    results: list[_Result]
 
 
 def _parse_nothing(data: object) -> None:
@@ -238,10 +208,10 @@ def _parse_decisions(count: int | None, data: object) -> Made:
 
 
 def _parse_outcomes(count: int, data: object) -> list[Outcome]:
-    results = convert(data, _Results).results
+    results = convert(data, m.ResultsResponse).results
     if len(results) != count:
         raise ValueError("results")
-    return [cast("Outcome", each.outcome) for each in results]
+    return [each.outcome for each in results]
 
 
 def _parse_outcome(data: object) -> Outcome:
@@ -266,7 +236,7 @@ class BanditPage(NamedTuple):
 
 
 def _parse_bandits(data: object) -> BanditPage:
-    found = convert(data, _Names)
+    found = convert(data, m.BanditsResponse)
     return BanditPage([each.name for each in found.bandits], found.next)
 
 
@@ -320,10 +290,9 @@ class ServiceMethods:
     def create(
         self,
         name: str,
-        policy: Policy | None = None,
-        arms: Iterable[str] | None = None,
+        policy: Policy,
+        arms: Iterable[str],
         *,
-        like: str | None = None,
         seed: int | None = None,
         pending: Literal["shrink", "ignore"] | None = None,
         max_pending: int | None = None,
@@ -341,7 +310,6 @@ class ServiceMethods:
             name: letters, digits and `._~-`.
             policy: any policy except an oracle.
             arms: names of the arms.
-            like: an existing bandit; its policy, arms and settings are used where they are not given here.
             seed: as for `Bandit`.
             pending: as for `Bandit`.
             max_pending: as for `Bandit`.
@@ -350,12 +318,11 @@ class ServiceMethods:
             holdout: as for `Bandit`.
             keep: as for `rotting.open`.
         """
-        if policy is not None and not isinstance(policy, Policy):
+        if not isinstance(policy, Policy):
             raise InvalidTypeError("policy", "be a policy such as rotting.UCB1()", policy)
         arguments = {
-            **({} if policy is None else policy.to_json()),
+            **policy.to_json(),
             "arms": _to_list("arms", arms),
-            "like": like,
             "seed": seed,
             "pending": pending,
             "max_pending": max_pending,
@@ -461,10 +428,7 @@ class BanditMethods:
 
     @method
     def reward_many(self, rewards: Iterable[tuple[str | Decision, float]]) -> Call[list[Outcome]]:
-        """Report the rewards of at most 1,000 decisions. If one of them is refused, none is applied.
-
-        The rewards of fallbacks are "unknown", and are not sent.
-        """
+        """Report the rewards of at most 1,000 decisions. If one of them is refused, none is applied."""
         try:
             pairs = [(decision, reward) for decision, reward in rewards]
         except (TypeError, ValueError):
@@ -473,22 +437,9 @@ class BanditMethods:
             {"id": id_of(decision), "reward": check_number(reward, f"rewards[{k}].reward")}
             for k, (decision, reward) in enumerate(pairs)
         ]
-        places = [k for k, each in enumerate(body) if each["id"]]
-
-        def parse(data: object) -> list[Outcome]:
-            outcomes: list[Outcome] = ["unknown"] * len(body)
-            if places:
-                for k, outcome in zip(places, _parse_outcomes(len(places), data), strict=True):
-                    outcomes[k] = outcome
-            return outcomes
-
-        def parameter(field: str) -> str:
-            place = re.match(r"\[(\d+)\]", field)
-            return f"rewards[{places[int(place[1])]}]{field[place.end() :]}" if place else field
-
-        if body and not places:
-            return Call(None, parse)
-        return self._post("rewards", parse, [body[k] for k in places], parameter)
+        if body and not any(each["id"] for each in body):  # fallbacks
+            return Call(None, lambda data: ["unknown"] * len(body))
+        return self._post("rewards", partial(_parse_outcomes, len(body)), body, lambda field: f"rewards{field}")
 
     @method
     def cancel(self, id: str | Decision) -> Call[Outcome]:
