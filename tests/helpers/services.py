@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import uvicorn
 
 from rotting.server.http.application import create_application
-from rotting.server.http.server import bind_sockets
+from rotting.server.http.server import bind_socket
 from rotting.server.http.service import Service
 from rotting.server.store.database import Durability
 from rotting.server.store.turns import Folded
@@ -92,7 +92,7 @@ class Running:
 @contextmanager
 def running(place: str | Path, *, port: int = 0, durability: Durability = "disk", **options: Any) -> Iterator[Running]:
     """Run a service on a store."""
-    (socket_,) = bind_sockets("127.0.0.1", port)
+    socket_ = bind_socket("127.0.0.1", port)
     application = create_application(place, durability=durability, **options)
     options = {"timeout_graceful_shutdown": 5, "timeout_keep_alive": 75}
     config = uvicorn.Config(application, ws="none", log_config=None, access_log=False, **options)

@@ -62,12 +62,12 @@ def _serve(options: argparse.Namespace) -> None:
             create=not options.must_exist,
             tls=None if options.tls_cert is None else (options.tls_cert, options.tls_key),
             proxies=tuple(options.trusted_proxy),
+            access_log=options.access_log,
         )
         service = ServiceOptions(
             token_file=options.token_file,
             rate=rate,
             deadline=deadline,
-            access_log=options.access_log,
             compile=options.compile,
             webhook=options.webhook,
         )
@@ -262,7 +262,7 @@ def add_store_commands(commands: Commands) -> None:
         "token", _token, "Add a token to a token file, and print it", "The file stores only the digest of the token."
     )
     token.add_argument("file", metavar="FILE", help="the token file; it is created if it is missing")
-    token.add_argument("--name", default="unnamed", help="name of the token, for the log and the access log")
+    token.add_argument("--name", default="unnamed", help="name of the token, for the log")
     token.add_argument(
         "--scopes", default="decide,reward", help="scopes among decide, reward, admin, read; default: decide,reward"
     )
@@ -308,7 +308,7 @@ def add_store_commands(commands: Commands) -> None:
 
 def _add_serve(commands: Commands) -> None:
     more = (
-        "Any number of servers may share a store. SIGTERM shuts the service down cleanly; SIGHUP reloads the tokens. "
+        "Any number of servers may share a store. SIGTERM shuts the service down cleanly. "
         "The OpenAPI document is at /openapi.json."
     )
     serve = commands.add("serve", _serve, "Serve the bandits of a store over HTTP", more)
@@ -325,7 +325,7 @@ def _add_serve(commands: Commands) -> None:
     add_compile_option(serve)
     serve.add_argument("--rate", metavar="N", help="maximum requests per second for each token or address; default: no limit")
     serve.add_argument("--webhook", metavar="URL", help="where to tell that an arm wears out, falls silent or starves")
-    serve.add_argument("--access-log", metavar="F", help="append a line for every request to this file; -: standard error")
+    serve.add_argument("--access-log", action="store_true", help="write a line for every request to standard error")
     serve.add_argument("--tls-cert", metavar="F", help="certificate for HTTPS, with --tls-key")
     serve.add_argument("--tls-key", metavar="F", help="private key of the certificate")
     serve.add_argument(

@@ -79,7 +79,6 @@ def test_a_token_may_be_for_some_bandits(tmp_path: Path) -> None:
         ):
             refused = shop(method, path, body)
             assert (refused.status, refused.body["type"]) == (403, "urn:rotting:problem:forbidden"), path
-        assert shop("PUT", "/v1/bandits/radio-2", {"like": "news"}).status == 404
         assert [each["name"] for each in shop("GET", "/v1/bandits").body["bandits"]] == ["radio-1", "songs"]
         assert len(me("GET", "/v1/bandits").body["bandits"]) == 3
 
@@ -132,17 +131,6 @@ def test_retry_after_is_at_least_one_second(monkeypatch: pytest.MonkeyPatch) -> 
     assert (caught.value.status, caught.value.headers) == (429, {"retry-after": "1"})
     now += 0.25
     admits.check(request, "read", None)
-
-
-def test_wrong_tokens_are_limited(tmp_path: Path) -> None:
-    file = tmp_path / "tokens"
-    right = new_token(file, "shop", ["read"])
-    with running(tmp_path / "songs.rot", token_file=str(file)) as service:
-        head = b"GET /v1/bandits HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer rot_wrong\r\n"
-        found = service.raw((head + b"\r\n") * 2_000 + head + b"Connection: close\r\n\r\n", until_closed=True)
-        assert found.count(b"HTTP/1.1 401 ") >= 100
-        assert found.count(b"HTTP/1.1 429 ") > 0
-        assert service.client(right)("GET", "/v1/bandits").status == 200
 
 
 def test_a_header_that_comes_twice_is_refused(shared: Running) -> None:

@@ -15,13 +15,14 @@ def record_of(service: Running, name: str) -> BanditRecord:
     return found
 
 
-def test_only_a_hundred_bandits_have_series_of_their_own(client: Client) -> None:
+def test_only_a_hundred_bandits_have_series_of_their_own(service: Running, client: Client) -> None:
     for k in range(103):
         client("PUT", f"/v1/bandits/b{k:03d}", SONGS)
         client("POST", f"/v1/bandits/b{k:03d}/decisions", {"count": 2})
+    service.service.observer.look(at_once=True)
     text = client("GET", "/metrics").body.decode()
-    shown = re.findall(r'rotting_decisions_total{bandit="([^"]+)"} (.+)', text)
-    assert shown == [(f"b{k:03d}", "2.0") for k in range(3, 103)]
+    shown = re.findall(r'rotting_log_decisions{bandit="([^"]+)"} (.+)', text)
+    assert shown == [(f"b{k:03d}", "2.0") for k in range(100)]
     assert '\nrotting_events_total{event="decided"} 206.0\n' in text
     assert "\nrotting_bandits 103.0\n" in text
 

@@ -4,19 +4,16 @@ import ipaddress
 import math
 import time
 from collections import OrderedDict
-from functools import lru_cache
 
 from starlette.requests import Request
 
 from rotting.server.http.problem_documents import ProblemError, broken_rule
 from rotting.server.http.tokens import ANYBODY, Holder, TokenFile, TokenScope
 
-_WRONG_TOKENS = 100.0  # per second from one address
 _MAX_CALLERS = 10_000  # with more, the caller whose last request is oldest is forgotten
-_NOT_REPEATED = ("authorization", "content-length", "content-type", "host", "if-match", "origin")
+_NOT_REPEATED = ("authorization", "content-length", "content-type", "host", "origin")
 
 
-@lru_cache(1_000)
 def is_loopback(host: str) -> bool:
     """Return whether a host name or address is a loopback address."""
     if host == "localhost":
@@ -72,7 +69,6 @@ class Admission:
     def __init__(self, tokens: TokenFile | None, rate: float | None) -> None:
         self._tokens = tokens
         self._rates = None if rate is None else Rates(rate)
-        self._wrong = Rates(_WRONG_TOKENS)
 
     def check(self, request: Request, scope: TokenScope | None, bandit: str | None) -> Holder:
         """Check the headers, the token and the rate of a request; return the holder of its token."""
@@ -86,7 +82,7 @@ class Admission:
             if not _names_this_machine(host):  # DNS rebinding: a page of another site may use its own name for this machine
                 raise broken_rule("forbidden", "Host", "be localhost or a loopback address without tokens", host)
         elif scope is not None:
-            holder = self._holder(headers.get("authorization"), caller, self._tokens)
+            holder = _find_holder(headers.get("authorization"), self._tokens)
             _check_scope(holder, scope, bandit)
             caller = holder.key
         origin = headers.get("origin")
@@ -104,15 +100,14 @@ class Admission:
         header = request.headers.get("authorization", "")
         return self._tokens is None or self._tokens.holder(header.encode("latin-1")) == holder
 
-    def _holder(self, header: str | None, caller: str, tokens: TokenFile) -> Holder:
-        holder = None if header is None else tokens.holder(header.encode("latin-1"))
-        if holder is not None:
-            return holder
-        if header is not None and self._wrong.wait(caller, time.monotonic()) > 0.0:
-            raise ProblemError("too-many-requests", "this address has sent too many unknown tokens", retry_after="1")
+
+def _find_holder(header: str | None, tokens: TokenFile) -> Holder:
+    holder = None if header is None else tokens.holder(header.encode("latin-1"))
+    if holder is None:
         got = "no token" if header is None else "an unknown one"
         rule = "be Bearer and a token of this service"
         raise broken_rule("unauthorized", "Authorization", rule, got=got, www_authenticate="Bearer")
+    return holder
 
 
 def _check_scope(holder: Holder, scope: TokenScope, bandit: str | None) -> None:

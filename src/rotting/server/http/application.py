@@ -50,7 +50,7 @@ _OF_STORES: tuple[tuple[type[StoreError], str, str], ...] = (
     (StoreBusyError, "overloaded", ""),
     (StoreError, "store-failed", ""),
 )
-_CLIENT_GONE = 499  # the status in the access log if nobody waits for the response
+_CLIENT_GONE = 499  # the status in the metrics if nobody waits for the response
 _log = logging.getLogger("rotting.server")
 
 
@@ -113,13 +113,12 @@ async def _refused(service: Service, request: Request, error: Exception) -> Resp
         problem = broken_rule("method-not-allowed", "method", rule, method, got=method, allow=allowed)
     else:
         problem = broken_rule("not-found", "path", "be one of those of /openapi.json", request.url.path[:200])
-    return _count(service, request, problem_response(problem), Holder("", frozenset()), time.monotonic())
+    return _count(service, problem_response(problem), time.monotonic())
 
 
 async def _endpoint(service: Service, by_method: dict[str, Route], request: Request) -> Response:
     """Respond to a request, whatever happens."""
     began = time.monotonic()
-    holder = Holder("", frozenset())
     route = by_method["GET" if request.method == "HEAD" else request.method]
     await service.start()  # in an application that is mounted in another one, nobody else does
     service.running += 1
@@ -136,16 +135,11 @@ async def _endpoint(service: Service, by_method: dict[str, Route], request: Requ
         service.running -= 1
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
-    return _count(service, request, response, holder, began, route.path)
+    return _count(service, response, began, route.path)
 
 
-def _count(
-    service: Service, request: Request, response: Response, holder: Holder, began: float, path: str = "other"
-) -> Response:
-    seconds = time.monotonic() - began
-    service.metrics.responded(path, response.status_code, seconds)
-    if service.access_log is not None:
-        service.access_log.add(request, holder, response.status_code, seconds)
+def _count(service: Service, response: Response, began: float, path: str = "other") -> Response:
+    service.metrics.responded(path, response.status_code, time.monotonic() - began)
     return response
 
 

@@ -65,7 +65,6 @@ async def decide(asked: "Asked") -> Response:
 
         def preview(folded: Folded) -> bytes:
             check_active(folded)
-            _check_arms(folded, wanted)
             return _encode_decisions(folded.bandit.preview(wanted.arms, wanted.count, without=wanted.without))
 
         return _json(await asked.read(preview))
@@ -75,7 +74,6 @@ async def decide(asked: "Asked") -> Response:
 
     def work(folded: Folded) -> bytes:
         nonlocal is_full
-        _check_arms(folded, wanted)
         bandit, arms, without, unit = folded.bandit, wanted.arms, wanted.without, wanted.unit
         if wanted.count == 1:
             decisions: tuple[Decision, ...] = (bandit.decide(arms, without=without, unit=unit),)
@@ -122,20 +120,6 @@ def _encode_decisions(decisions: Iterable[Decision]) -> bytes:
         for key, arm, number, propensity, reason in decisions
     ]
     return m.encode(m.DecisionsResponse(made))
-
-
-def _check_arms(folded: Folded, wanted: m.DecisionRequest) -> None:
-    """Refuse arms that the bandit does not have; a retired arm may be left out of the choice."""
-    arms = folded.bandit.state.arms
-    for arm in wanted.arms or ():
-        if arm not in arms.active:
-            raise InvalidValueError("arms", "name arms of the bandit", arm, got=json.dumps(arm)[:60])
-    left_out = set(wanted.without or ())
-    for arm in left_out:
-        if arm not in arms.active and arm not in arms.retired:
-            raise InvalidValueError("without", "name arms of the bandit", arm, got=json.dumps(arm)[:60])
-    if left_out and left_out.issuperset(arms.active if wanted.arms is None else wanted.arms):
-        raise InvalidValueError("without", "leave an arm to choose", wanted.without, got="all of them")
 
 
 @route("POST", f"{_BANDIT}/rewards", "reward", body=m.Rewards, response=m.ResultsResponse, problems=_TO_BANDIT)
@@ -261,7 +245,6 @@ def _row(service: "Service", record: BanditRecord) -> m.BanditRow:
         shown["policy"],
         shown["params"],
         record.archived,
-        loaded=known is not None,
         last_hour=None if counted is None else counted.last_hour(time.time()),
         mean=None if counted is None else counted.newest(),
         worn=None if verdicts is None else len(verdicts.worn),
@@ -270,13 +253,14 @@ def _row(service: "Service", record: BanditRecord) -> m.BanditRow:
 
 @route(
     "PUT", _BANDIT, "admin", body=m.NewBandit, response=m.BanditResponse, statuses=(200, 201),
-    problems=("not-found", "bandit-differs"), max_body=_MAX_BODY_WITH_ARMS,
+    problems=("bandit-differs",), max_body=_MAX_BODY_WITH_ARMS,
 )  # fmt: skip
 async def make_bandit(asked: "Asked") -> Response:
     """Create a bandit; repeating the request changes nothing."""
     service, name = asked.service, asked.name
-    policy, arms, options = await _arguments(asked)
-    given = options.pop("keep", None)
+    options = msgspec.structs.asdict(asked.body)
+    policy, arms = _policy(options.pop("policy"), options.pop("params")), options.pop("arms")
+    given = options.pop("keep")
     keep = None if given is None else seconds_in("keep", given)
     seconds = service.options.deadline
     is_new = False
@@ -292,28 +276,6 @@ async def make_bandit(asked: "Asked") -> Response:
         return _show(folded, 201 if is_new else 200)
 
     return await asked.read(show)
-
-
-async def _arguments(asked: "Asked") -> tuple[Policy, list[Hashable], dict[str, Any]]:
-    """Return the policy, arms and options of a new bandit: of the request, and of the bandit `like` for the rest."""
-    given = {name: value for name, value in msgspec.structs.asdict(asked.body).items() if value is not msgspec.UNSET}
-    template, known = given.pop("like", None), dict[str, Any]()
-    if template is not None:
-        record = await run_in_threadpool(asked.service.database.find, template)
-        if record is None or not asked.holder.may_use(template):
-            raise broken_rule("not-found", "like", "be an existing bandit", template)
-        known = decode(record.description)
-    params = given.pop("params", known.get("policy", {}).get("params", {}) if "policy" not in given else {})
-    policy_name = given.pop("policy", known.get("policy", {}).get("policy"))
-    if policy_name is None:
-        raise InvalidValueError("policy", "be the name of a policy, or like must be given", None, got="neither")
-    policy = _policy(policy_name, params)
-    arms = given.pop("arms", known.get("arms"))
-    if arms is None:
-        raise InvalidValueError("arms", "be the names of the arms, or like must be given", None, got="neither")
-    names = ("seed", "pending", "max_pending", "reward_window", "missing", "holdout")
-    defaults = {"seed": 0, "pending": "shrink", "max_pending": None, "reward_window": None, "missing": 0.0, "holdout": 0.0}
-    return policy, arms, {**defaults, **{name: known[name] for name in names if name in known}, **given}
 
 
 def _policy(name: str, params: dict[str, float | str]) -> Policy:
@@ -362,11 +324,11 @@ async def resume(asked: "Asked") -> Response:
     return await asked.read(_show)
 
 
-@route("POST", f"{_BANDIT}/archive", "admin", response=m.ArchiveResponse, problems=("not-found",))
+@route("POST", f"{_BANDIT}/archive", "admin", response=m.BanditResponse, problems=("not-found",))
 async def archive(asked: "Asked") -> Response:
     """Archive a bandit: it makes no more decisions, but can be read."""
     await asked.change(lambda folded: folded.changes.update(archived=True), active=False)
-    return _json(m.ArchiveResponse(asked.name, True))
+    return await asked.read(_show)
 
 
 @route("DELETE", _BANDIT, "admin", response=m.DeletedResponse, problems=("not-found", "not-archived"))
@@ -384,7 +346,7 @@ async def delete_bandit(asked: "Asked") -> Response:
 
 @route(
     "PUT", _ARM, "admin", body=m.ArmRequest, needs_body=False, response=m.ArmsResponse, statuses=(200, 201),
-    problems=(*_TO_BANDIT, "arms-changed"), conditional=True,
+    problems=_TO_BANDIT,
 )  # fmt: skip
 async def put_arm(asked: "Asked") -> Response:
     """Add an arm, or bring back a retired one; an existing arm is not changed."""
@@ -392,7 +354,6 @@ async def put_arm(asked: "Asked") -> Response:
 
     def work(folded: Folded) -> Response:
         arms = folded.bandit.state.arms
-        _check_revision(folded, asked.http.headers.get("if-match"))
         if arm in arms.active:
             return _show_arms(folded)
         if body.resume and arm not in arms.retired:
@@ -405,7 +366,7 @@ async def put_arm(asked: "Asked") -> Response:
 
 @route(
     "DELETE", _ARM, "admin", query=m.DeleteArmQuery, response=m.ArmsResponse,
-    problems=(*_TO_BANDIT, "last-arm", "arms-changed"), conditional=True,
+    problems=(*_TO_BANDIT, "last-arm"),
 )  # fmt: skip
 async def delete_arm(asked: "Asked") -> Response:
     """Remove an arm."""
@@ -413,7 +374,6 @@ async def delete_arm(asked: "Asked") -> Response:
 
     def work(folded: Folded) -> Response:
         arms = folded.bandit.state.arms
-        _check_revision(folded, asked.http.headers.get("if-match"))
         if arm not in arms.active and (keep or arm not in arms.retired):
             raise broken_rule("not-found", "arm", f"be one of the bandit {asked.name!r}", arm)
         if arm in arms.active and len(arms.active) == 1:
@@ -426,20 +386,6 @@ async def delete_arm(asked: "Asked") -> Response:
 
 def _retired(folded: Folded) -> list[Hashable]:
     return list(folded.bandit.state.arms.retired)
-
-
-def _revision(folded: Folded) -> str:
-    """Return the ETag of the arms, which is equal for the same arms in the same order."""
-    return f'"{digest_of(m.encode([list(folded.bandit.arms), _retired(folded)])).hex()}"'
-
-
-def _check_revision(folded: Folded, wanted: str | None) -> None:
-    """Refuse a change if the arms were changed since the client read them."""
-    if wanted is None or wanted.strip() == "*":
-        return
-    found = _revision(folded)
-    if found not in {each.strip() for each in wanted.split(",")}:
-        raise broken_rule("arms-changed", "If-Match", f"be {found}, the revision of the arms", wanted, got=wanted[:60])
 
 
 def _show(folded: Folded, status: int = 200) -> Response:
@@ -467,7 +413,7 @@ def _show(folded: Folded, status: int = 200) -> Response:
         draws=bandit.policy.randomised,
         keep=record.keep,
     )
-    return _json(body, status, {"etag": _revision(folded)})
+    return _json(body, status)
 
 
 def _text(arm: Hashable) -> str:
@@ -475,8 +421,7 @@ def _text(arm: Hashable) -> str:
 
 
 def _show_arms(folded: Folded, status: int = 200) -> Response:
-    body = m.ArmsResponse(list(folded.bandit.arms), _retired(folded))
-    return _json(body, status, {"etag": _revision(folded)})
+    return _json(m.ArmsResponse(list(folded.bandit.arms), _retired(folded)), status)
 
 
 # --- Reading ----------------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ JsonArm = Any
 _Arm = Annotated[str, Meta(min_length=1, max_length=200)]
 _Arms = Annotated[list[_Arm], Meta(min_length=1, max_length=100_000)]
 _Name = Annotated[str, Meta(pattern=NAME)]
-_Id = Annotated[str, Meta(min_length=1, max_length=100)]
+_Id = Annotated[str, Meta(max_length=100)]  # "" is that of a fallback of the client, which no service knows
 _Ids = Annotated[list[_Id], Meta(min_length=1, max_length=MAX_COUNT)]
 _IdempotencyKey = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*\Z")]
 _Reward = Annotated[float, Meta(ge=-1e100, le=1e100)]
@@ -31,25 +31,24 @@ _Duration = Annotated[str, Meta(max_length=50)] | Annotated[float, Meta(gt=0.0, 
 
 
 class NewBandit(Struct, forbid_unknown_fields=True):
-    """A bandit to create. Fields that are left out come from the bandit `like`, or are the defaults of `rotting.Bandit`."""
+    """A bandit to create. Fields that are left out have the defaults of `rotting.Bandit`."""
 
-    like: _Name | UnsetType = UNSET  # an existing bandit that serves as a template
-    policy: Annotated[str, Meta(max_length=100)] | UnsetType = UNSET
+    policy: Annotated[str, Meta(max_length=100)]
     """The name of a policy, as `rotting list policies` prints it, such as `eff-raw-ucb`."""
-    params: dict[str, float | str] | UnsetType = UNSET  # parameters of the policy
-    arms: _Arms | UnsetType = UNSET  # names of the arms, without duplicates
-    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
-    pending: Literal["shrink", "ignore"] | UnsetType = UNSET  # whether pending decisions shrink the width of an arm's index
-    max_pending: Annotated[int, Meta(ge=1, le=100_000_000)] | UnsetType | None = UNSET
+    arms: _Arms  # names of the arms, without duplicates
+    params: dict[str, float | str] = {}  # parameters of the policy
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
+    pending: Literal["shrink", "ignore"] = "shrink"  # whether pending decisions shrink the width of an arm's index
+    max_pending: Annotated[int, Meta(ge=1, le=100_000_000)] | None = None
     """The most decisions that may be pending; each further decision expires the oldest one. By default, there is no limit with
     a reward window, and 10,000 without."""
-    reward_window: _Duration | UnsetType | None = UNSET
+    reward_window: _Duration | None = None
     """How long a decision waits for its reward, such as `30min`, `2h`, `1d`, or a number of seconds; null for no window."""
-    missing: _Reward | UnsetType | None = UNSET
+    missing: _Reward | None = 0.0
     """The reward of a decision whose window closes without one, 0 by default; null if such a decision does not count."""
-    holdout: Annotated[float, Meta(ge=0.0, lt=1.0)] | UnsetType = UNSET
+    holdout: Annotated[float, Meta(ge=0.0, lt=1.0)] = 0.0
     """The share of decisions that draw each available arm with the same probability; 0 by default."""
-    keep: _Duration | UnsetType | None = UNSET
+    keep: _Duration | None = None
     """How long events are kept, such as `90d`; older ones are replaced by a snapshot. For ever by default."""
 
 
@@ -117,7 +116,7 @@ class UpliftResponse(Struct):
 
 
 class BanditResponse(Struct):
-    """A bandit. The ETag of the response is the revision of its arms."""
+    """A bandit."""
 
     name: str
     policy: str
@@ -148,7 +147,6 @@ class BanditRow(Struct):
     policy: str
     params: dict[str, float | str]
     archived: bool
-    loaded: bool  # whether the bandit is in memory; otherwise it is loaded when it is used
     last_hour: int | None  # decisions of the last hour; this and the following are null until the log has been read
     mean: float | None  # the mean of the newest rewards
     worn: int | None  # how many arms wear out
@@ -159,13 +157,6 @@ class BanditsResponse(Struct):
 
     bandits: list[BanditRow]
     next: str | None  # the `after` of the next page; null on the last page
-
-
-class ArchiveResponse(Struct):
-    """A bandit that makes no more decisions."""
-
-    name: str
-    archived: bool
 
 
 class DeletedResponse(Struct):
@@ -280,7 +271,7 @@ class ArmRequest(Struct, forbid_unknown_fields=True):
 
 
 class ArmsResponse(Struct):
-    """The arms after a change. The ETag of the response is their revision."""
+    """The arms after a change."""
 
     arms: list[JsonArm]
     retired: list[JsonArm]

@@ -1,9 +1,8 @@
 """Metrics for Prometheus."""
 
 import sys
-import threading
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
@@ -17,7 +16,7 @@ from rotting.server.store.turns import TurnReport
 try:
     from prometheus_client import CollectorRegistry, Histogram, generate_latest
     from prometheus_client import Counter as TotalCounter
-    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+    from prometheus_client.core import GaugeMetricFamily, Metric
     from prometheus_client.registry import Collector
 except ImportError as error:
     raise MissingExtraError("the service needs prometheus-client: pip install 'rotting[service]'") from error
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from rotting.server.http.service import Service
 
 _ARMS = 100  # arms that have series of their own, of all bandits: those that were shown most
-_SHOWN = 100  # bandits that have series of their own: those that were used last
+_SHOWN = 100  # bandits that have series of their own: the first by name
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 _AGES = (60, 600, 3_600, 86_400)  # seconds
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -58,13 +57,11 @@ _OF_ARMS = {
 class Metrics(Collector):
     """All metrics of a server: what it did itself, and the size of the store.
 
-    The totals count all bandits. Only a hundred bandits have series of their own, those that were used last.
+    The totals count all bandits. Only a hundred bandits have series of their own, the first by name.
     """
 
     def __init__(self, service: "Service") -> None:
         self._service = service
-        self._lock = threading.Lock()
-        self._decided: OrderedDict[str, int] = OrderedDict()
         self._registry = registry = CollectorRegistry()
         self._responses = TotalCounter(
             "rotting_responses", "Responses by path and status", ("path", "status"), registry=registry
@@ -97,33 +94,21 @@ class Metrics(Collector):
         for each in report.waits:
             self._waits.observe(each)
         self._folded.inc(report.folded)
-        for name, events in report.events.items():
+        for events in report.events.values():
             # An event begins with its kind: {"event":"decided",...
             kinds = Counter(event.payload[10 : event.payload.index(b'"', 10)].decode() for event in events)
             for kind, number in kinds.items():
                 self._events.labels(kind).inc(number)
-            if kinds["decided"]:
-                with self._lock:
-                    self._decided[name] = self._decided.pop(name, 0) + kinds["decided"]
-                    if len(self._decided) > _SHOWN:
-                        self._decided.popitem(last=False)
 
     def collect(self) -> Iterator[Metric]:
         """Yield what is counted elsewhere."""
         service = self._service
-        decisions = CounterMetricFamily("rotting_decisions", "Decisions by bandit: those used last", labels=("bandit",))
-        with self._lock:
-            counts = dict(self._decided)
-        for name, number in sorted(counts.items()):
-            decisions.add_metric((name,), number)
-        yield decisions
         yield GaugeMetricFamily("rotting_requests_running", "Requests that are running", service.running)
         yield GaugeMetricFamily("rotting_calls_waiting", "Calls that wait for a turn", service.turns.waiting)
         yield GaugeMetricFamily("rotting_oldest_wait_seconds", "Age of the oldest of them", service.turns.oldest_wait())
         with suppress(StoreError):  # the other metrics matter most when the store is away
             yield GaugeMetricFamily("rotting_bandits", "Bandits of the store", service.database.count())
             yield GaugeMetricFamily("rotting_store_bytes", "Size of the store", service.database.size())
-        yield GaugeMetricFamily("rotting_bandits_loaded", "Bandits in memory", service.turns.loaded)
         with suppress(StoreError):
             yield from self._from_logs()
 

@@ -27,7 +27,6 @@ KINDS: dict[str, tuple[int, str]] = {
     "archived": (409, "The bandit is archived"),
     "not-archived": (409, "The bandit is not archived"),
     "last-arm": (409, "The last arm cannot be removed"),
-    "arms-changed": (412, "The arms have changed since the revision in If-Match"),
     "too-large": (413, "The body is too large"),
     "unsupported-media-type": (415, "The body must be application/json"),
     "invalid-value": (422, "A value breaks a rule"),

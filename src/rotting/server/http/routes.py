@@ -41,7 +41,6 @@ class Route(NamedTuple):
     response: object = None  # the type of the response body, or its content type
     statuses: tuple[int, ...] = (200,)  # of successful responses
     problems: tuple[str, ...] = ()  # kinds of problems, besides those that every route has
-    conditional: bool = False  # whether the header If-Match is checked
     max_body: int = 1 << 19  # most bytes of the request body
     is_page: bool = False  # whether it is a file of the dashboard, which is no part of the API
 
@@ -93,7 +92,6 @@ def check_parameters(parameters: dict[str, str]) -> None:
 JsonObject = dict[str, object]
 
 _REF = "#/components/schemas/{name}"
-_ETAG = {"ETag": {"description": "The revision of the arms, for If-Match.", "schema": {"type": "string"}}}
 
 
 def _content(kind: str, schema: object) -> JsonObject:
@@ -119,8 +117,6 @@ def _operation(route: Route, schemas: dict[object, JsonObject]) -> JsonObject:
         else:
             content = _content("application/json", schemas[route.response])
         responses[str(status)] = {"description": HTTPStatus(status).phrase, **content}
-        if {"arms", "retired"} <= set(getattr(route.response, "__struct_fields__", ())):
-            responses[str(status)]["headers"] = _ETAG
     problems: dict[int, list[str]] = {}
     for kind in problems_of(route):
         status, title = KINDS[kind]
@@ -131,11 +127,6 @@ def _operation(route: Route, schemas: dict[object, JsonObject]) -> JsonObject:
     parameters = [
         {"name": name, "in": "path", "required": True, **PARAMETERS[name]} for name in PARAMETERS if f"{{{name}}}" in route.path
     ]
-    if route.conditional:
-        description = "Change the arms only if this is their revision."
-        parameters.append(
-            {"name": "If-Match", "in": "header", "required": False, "description": description, "schema": {"type": "string"}}
-        )
     operation: JsonObject = {
         "operationId": route.operation,
         "summary": (route.handler.__doc__ or "").partition("\n")[0].removesuffix("."),

@@ -41,30 +41,22 @@ class ServerSettings(NamedTuple):
     create: bool = True
     tls: tuple[str, str] | None = None  # files of the certificate and of its key, for HTTPS
     proxies: tuple[str, ...] = ()  # addresses or networks of proxies whose X-Forwarded-For is trusted
+    access_log: bool = False  # write a line for each request to standard error
 
 
-def bind_sockets(host: str, port: int) -> list[socket.socket]:
-    """Return sockets that are bound to a port of each address of the host."""
+def bind_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on a port of the host."""
     try:
-        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = min(found)  # IPv4 before IPv6, if a name has addresses of both
+        return socket.create_server(address, family=family, backlog=2_048)
     except socket.gaierror as error:
         raise InvalidValueError("host", "be an address of this machine", host, hint=f": {error.strerror}") from error
-    found: list[socket.socket] = []
-    try:
-        for family, kind, protocol, _, address in dict.fromkeys(places):
-            found.append(socket.socket(family, kind, protocol))
-            found[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                found[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            found[-1].bind(address)
     except OSError as error:
-        for bound in found:
-            bound.close()
         why = f": {os.strerror(error.errno or 0)}"
         if error.errno == errno.EADDRNOTAVAIL:
             raise InvalidValueError("host", "be an address of this machine", host, hint=why) from error
         raise InvalidValueError("port", "be free", port, got=f"{port} of {host}", hint=why) from error
-    return found
 
 
 def check_settings(settings: ServerSettings, options: ServiceOptions) -> None:
@@ -122,12 +114,11 @@ def serve(store: str | PathLike[str], settings: ServerSettings, options: Service
     """Serve a store until SIGTERM or SIGINT."""
     check_settings(settings, options)
     # The port comes first, so that a port in use is reported before anything is created or compiled.
-    sockets = bind_sockets(settings.host, settings.port)
+    bound = bind_socket(settings.host, settings.port)
     try:
         application = create_application(store, durability=settings.durability, create=settings.create, **options._asdict())
     except BaseException:
-        for bound in sockets:
-            bound.close()
+        bound.close()
         raise
     service: Service = application.state.service
     warm_up(service, say)
@@ -136,7 +127,7 @@ def serve(store: str | PathLike[str], settings: ServerSettings, options: Service
         application,
         ws="none",
         log_config=None,
-        access_log=False,
+        access_log=settings.access_log,
         server_header=False,
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
@@ -149,7 +140,12 @@ def serve(store: str | PathLike[str], settings: ServerSettings, options: Service
         ssl_keyfile=key,
     )
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # malformed requests would fill the log
-    port = sockets[0].getsockname()[1]
+    if settings.access_log:
+        lines = logging.StreamHandler()
+        lines.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        logging.getLogger("uvicorn.access").addHandler(lines)
+        logging.getLogger("uvicorn.access").setLevel(logging.INFO)
+    port = bound.getsockname()[1]
 
     def ready() -> None:
         shown = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -168,9 +164,7 @@ def serve(store: str | PathLike[str], settings: ServerSettings, options: Service
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, end, number.name)
-        if hasattr(signal, "SIGHUP"):
-            loop.add_signal_handler(signal.SIGHUP, service.reload)
-        await server.serve(sockets)
+        await server.serve([bound])
         for number in (signal.SIGTERM, signal.SIGINT):  # a second signal must not change how the process ends
             loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_IGN)

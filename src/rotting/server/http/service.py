@@ -14,7 +14,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from rotting.errors import RottingError, StoreError
-from rotting.server.http.access_log import AccessLog
 from rotting.server.http.admission import Admission
 from rotting.server.http.history import Histories
 from rotting.server.http.metrics import Metrics
@@ -43,7 +42,6 @@ class ServiceOptions(NamedTuple):
     rate: float | None = None  # most requests per second of each token, or of each address without tokens
     deadline: float = 30.0  # seconds after which a request gets status 503
     max_body: int = 4 << 20  # the most bytes of a request body
-    access_log: str | None = None  # a file to which a line is appended for each request; `-` is standard error
     compile: CompileMode = "auto"
     webhook: str | None = None  # where to tell what arms wear out; signed with the environment's ROTTING_WEBHOOK_SECRET
 
@@ -59,7 +57,6 @@ class Service:
     def __init__(self, database: Database, options: ServiceOptions) -> None:
         self.database, self.options = database, options
         self.tokens = None if options.token_file is None else TokenFile(Path(options.token_file))
-        self.access_log = None if options.access_log is None else AccessLog(options.access_log)
         self.admission = Admission(self.tokens, options.rate)
         self.metrics = Metrics(self)
         self.turns = Turns(database, options.compile, self.metrics.count_turn)
@@ -95,13 +92,6 @@ class Service:
         self.turns.close()
         if self.webhook is not None:
             self.webhook.close()
-        if self.access_log is not None:
-            self.access_log.close()
-
-    def reload(self) -> None:
-        """Reload the token file."""
-        if self.tokens is not None:
-            self.tokens.reload()
 
     async def _tick(self) -> None:
         is_away = False
