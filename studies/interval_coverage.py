@@ -21,14 +21,14 @@ from rotting.common.arrays import Floats, Ints
 from rotting.common.files import write_atomically
 from rotting.common.statistics import Interval, mean_interval, t_critical
 from rotting.paper.datasets import synthetic_nights
-from rotting.paper.experiments import Results, regret_at, rested_ten_arms, rested_two_arms, restless_nights
+from rotting.paper.experiments import Results, regret_at, rested_two_arms, restless_nights
 from rotting.paper.experiments.rested_two_arms import game_name
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.problems import two_arms
 from rotting.simulation.simulate import simulate, simulate_all
 
 PAGE = Path(__file__).parent.parent / "docs" / "intervals.md"
-RUNS = {"two-arms": 5_000, "curves": 2_000, "ten-arms": 500, "nights": 200, "rare": 20_000}  # a night is long
+RUNS = {"two-arms": 5_000, "curves": 2_000, "nights": 200, "rare": 20_000}  # a night is long
 SEED = 1  # not that of the claims
 SAMPLES = {4: 400, 20: 400, 40: 400, 200: 400, 2_000: 200}  # how many samples of so many runs
 SKEWED = {20: 1_000, 100: 1_000, 500: 1_000, 2_000: 400}  # the same for means
@@ -39,15 +39,11 @@ NOT_MEASURED = {  # their games have other sizes and problems
     "rested-fewa-4-round-robin",
     "rested-glr-medium-c-0",
     "rested-glr-medium-bernoulli",
-    "ten-arms-sw-ucb-linear-in-rounds",
-    "ten-arms-sw-ucb-linear-in-horizons",
-    "ten-arms-d-ucb-linear-in-rounds",
-    "ten-arms-d-ucb-linear-in-horizons",
 }
 Pools = Mapping[str, Floats]
 """Regrets, the runs last.
 
-"two-arms" and "nights" at the end `[problem, policy, run]`, "ten-arms" `[policy, run]`; "easy" and "night-7" at three rounds
+"two-arms" and "nights" at the end `[problem, policy, run]`; "easy" and "night-7" at three rounds
 `[policy, round, run]`; "curves" at the rounds "marks", of the first policies: `[problem, policy, round, run]`; "rare" at the
 end of RAW-UCB 1.4 on two arms with L = 1, `[run]`.
 """
@@ -61,7 +57,6 @@ def play() -> Pools:
     two = _results(rested_two_arms, RUNS["two-arms"])
     with patch.object(restless_nights, "load", lambda *_: (synthetic_nights(), ())):  # also where there are Yahoo!'s
         nights = _results(restless_nights, RUNS["nights"])
-    ten = _results(rested_ten_arms, RUNS["ten-arms"])
     horizon = rested_two_arms.SIZES["full"].horizon
     rare = simulate(RAWUCB(alpha=1.4), two_arms(L=1.0, horizon=horizon), runs=RUNS["rare"], seed=SEED, checkpoints=[])
     easy = two[game_name(rested_two_arms.EASY)]
@@ -70,7 +65,6 @@ def play() -> Pools:
     return {
         "two-arms": np.array([two[game_name(L)].regret[:, :, -1] for L in rested_two_arms.GRID]),
         "nights": np.array([each.regret[:, :, -1] for each in nights.values()]),
-        "ten-arms": ten["ten-arms"].regret[:, :, -1],
         "easy": np.array([regret_at(easy, k, 0.5, 0.75, 1.0) for k in range(len(easy.policies))]),
         "night-7": np.array([regret_at(seventh, k, 0.25, 0.5, 1.0) for k in range(len(seventh.policies))]),
         "curves": np.moveaxis(np.array(curves), 2, 3),
@@ -133,10 +127,6 @@ def sources(pools: Pools) -> list[Source]:
         measured = rested_two_arms._Measured(full, drawn)
         return {each.id: each.measure(measured) for each in rested_two_arms.STATEMENTS if each.id in OVER_TIME}
 
-    def ten_arms(runs: Ints) -> dict[str, Interval]:
-        drawn: Any = {"ten-arms": at_the_end(pools["ten-arms"], runs)}
-        return {each.id: each.measure(drawn) for each in rested_ten_arms.STATEMENTS if each.id not in NOT_MEASURED}
-
     def nights(runs: Ints) -> dict[str, Interval]:
         names = map(restless_nights.game_name, eight)
         drawn: Any = {name: at_the_end(pool, runs) for name, pool in zip(names, pools["nights"], strict=True)}
@@ -149,7 +139,6 @@ def sources(pools: Pools) -> list[Source]:
     return [
         Source(pools["two-arms"].shape[-1], two_arms),
         Source(pools["curves"].shape[-1], over_time, SLOW),
-        Source(pools["ten-arms"].shape[-1], ten_arms),
         Source(pools["nights"].shape[-1], nights),
     ]
 

@@ -20,7 +20,6 @@ import numpy as np
 from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.common.display.pages import versions
-from rotting.common.display.tables import FormattedTable
 from rotting.common.files import new_folder
 from rotting.common.machine import machine
 from rotting.common.rules import suggest
@@ -43,6 +42,8 @@ Settings = TypeVar("Settings")
 
 REPEATS = {"quick": 3, "full": 5}
 """How often games are played whose times are measured, by the size of the experiments."""
+
+CITATION = "Seznec, Ménard, Lazaric, Valko, AISTATS 2020"
 
 ORDER = (
     *("RAW-UCB 1.4", "RAW-UCB 4", "FEWA 0.06", "FEWA 4", "Exp3.S", "GLR-UCB", "EFF-RAW-UCB 1.4", "wSWA 0.02"),
@@ -263,20 +264,6 @@ def regret_at(result: Result, index: int, *shares: float) -> list[Floats]:
     """Return the regret of each run of a policy at the checkpoints nearest to these shares of the horizon."""
     places = [int(abs(result.checkpoints - share * result.horizon).argmin()) for share in shares]
     return [result.regret[index, :, k] for k in places]
-
-
-def regret_table(result: Result, labels: Sequence[str], line: str) -> FormattedTable:
-    """Return a table of the regret at the horizon, with the labels of the figures and without times, which kept games lack.
-
-    Args:
-        result: of the games.
-        labels: one per policy.
-        line: the text above the table.
-    """
-    table = result.table(labels)
-    rows = [{name: value for name, value in row.items() if name != "us_per_round"} for row in table.rows]
-    columns = tuple(column for column in table.columns if column.head != "us per round")
-    return replace(table, lines=(line, *table.lines[1:]), columns=columns, rows=rows)
 
 
 def free_name(path: Path) -> Path:

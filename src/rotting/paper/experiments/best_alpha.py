@@ -10,7 +10,7 @@ from rotting.common.arrays import Floats
 from rotting.common.display.figures import Curve, Figure, Panel
 from rotting.common.display.tables import Column, FormattedTable, Row, value_column
 from rotting.common.statistics import Interval, NoInterval
-from rotting.paper.experiments import Experiment, Prepared, Results, final_regret
+from rotting.paper.experiments import CITATION, Experiment, Prepared, Results, final_regret
 from rotting.paper.experiments.rested_two_arms import GRID, RARE_SHOW_FROM, SIGMA, game_name
 from rotting.paper.report.claims import Statement, estimate_text
 from rotting.paper.report.model import Findings
@@ -222,12 +222,5 @@ STATEMENTS: tuple[Statement[_Measured], ...] = tuple(
 )
 
 
-EXPERIMENT = Experiment(
-    id="best-alpha",
-    title="The grid search for alpha",
-    reference="Seznec, Ménard, Lazaric, Valko, AISTATS 2020, appendix: algorithms and parameters",
-    sizes=SIZES,
-    prepare=prepare,
-    findings=findings,
-    order=2,
-)
+REFERENCE = f"{CITATION}, appendix: algorithms and parameters"
+EXPERIMENT = Experiment("best-alpha", "The grid search for alpha", REFERENCE, SIZES, prepare, findings, 2)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rotting.common.display.tables import Column, FormattedTable, value_column
 from rotting.common.statistics import Interval
 from rotting.paper.datasets import Nights
-from rotting.paper.experiments import Experiment, Prepared, Results, final_regret, rested_two_arms, restless_nights
+from rotting.paper.experiments import CITATION, Experiment, Prepared, Results, final_regret, rested_two_arms, restless_nights
 from rotting.paper.report.claims import Statement, estimate_text
 from rotting.paper.report.model import Findings
 from rotting.simulation.comparisons import mean_ratio, quotient_of
@@ -107,12 +107,5 @@ STATEMENTS: tuple[Statement[_Measured], ...] = tuple(
 )
 
 
-EXPERIMENT = Experiment(
-    id="both-benchmarks",
-    title="Rested against restless",
-    reference="Seznec, Ménard, Lazaric, Valko, AISTATS 2020: experiment on Yahoo! Front Page, RAW-UCB vs FEWA",
-    sizes=SIZES,
-    prepare=prepare,
-    findings=findings,
-    order=5,
-)
+REFERENCE = f"{CITATION}: experiment on Yahoo! Front Page, RAW-UCB vs FEWA"
+EXPERIMENT = Experiment("both-benchmarks", "Rested against restless", REFERENCE, SIZES, prepare, findings, 5)

@@ -9,7 +9,16 @@ from rotting.common.arrays import Floats
 from rotting.common.display.figures import BAND, Curve, Figure, Panel, regret_panel
 from rotting.common.display.tables import FormattedTable, interval_column, value_column
 from rotting.common.statistics import Interval, NoInterval, mean_interval, quantiles, what_runs_can_miss
-from rotting.paper.experiments import Experiment, Prepared, Results, final_regret, mean_regrets, regret_at, tuned_policies
+from rotting.paper.experiments import (
+    CITATION,
+    Experiment,
+    Prepared,
+    Results,
+    final_regret,
+    mean_regrets,
+    regret_at,
+    tuned_policies,
+)
 from rotting.paper.report.claims import Statement, estimate_text
 from rotting.paper.report.model import Findings
 from rotting.policies.exp3_s import Exp3S
@@ -481,12 +490,5 @@ STATEMENTS: tuple[Statement[_Measured], ...] = (
 )
 
 
-EXPERIMENT = Experiment(
-    id="rested-two-arms",
-    title="The rested two-arm benchmark",
-    reference="Seznec, Ménard, Lazaric, Valko, AISTATS 2020, appendix: simulated benchmark for rested bandits",
-    sizes=SIZES,
-    prepare=prepare,
-    findings=findings,
-    order=1,
-)
+REFERENCE = f"{CITATION}, appendix: simulated benchmark for rested bandits"
+EXPERIMENT = Experiment("rested-two-arms", "The rested two-arm benchmark", REFERENCE, SIZES, prepare, findings, 1)

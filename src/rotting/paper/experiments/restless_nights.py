@@ -14,7 +14,7 @@ from rotting.common.statistics import Interval, mean_interval
 from rotting.errors import DataWarning, MissingDataError
 from rotting.paper.datasets import VARIANCE, VARIATION, Night, Nights, synthetic_nights, yahoo_nights
 from rotting.paper.datasets.nights import DISPLAYS
-from rotting.paper.experiments import Experiment, Prepared, Results, final_regret, mean_regrets, regret_at
+from rotting.paper.experiments import CITATION, Experiment, Prepared, Results, final_regret, mean_regrets, regret_at
 from rotting.paper.report.claims import Statement, estimate_text
 from rotting.paper.report.model import Findings
 from rotting.policies.exp3_s import Exp3S
@@ -361,12 +361,5 @@ EASY_NIGHT_STATEMENTS: tuple[Statement[_Measured], ...] = (
 )
 
 
-EXPERIMENT = Experiment(
-    id="restless-nights",
-    title="Eight nights of news articles",
-    reference="Seznec, Ménard, Lazaric, Valko, AISTATS 2020: experiment on Yahoo! Front Page, and its appendix",
-    sizes=SIZES,
-    prepare=prepare,
-    findings=findings,
-    order=4,
-)
+REFERENCE = f"{CITATION}: experiment on Yahoo! Front Page, and its appendix"
+EXPERIMENT = Experiment("restless-nights", "Eight nights of news articles", REFERENCE, SIZES, prepare, findings, 4)

@@ -2,7 +2,7 @@
 
 from rotting.common.display.tables import FormattedTable, interval_column, value_column
 from rotting.common.statistics import mean_interval
-from rotting.paper.experiments import Experiment, Prepared, Results, restless_nights
+from rotting.paper.experiments import CITATION, Experiment, Prepared, Results, restless_nights
 from rotting.paper.experiments.restless_nights import LABELS, PAPER_SECONDS, SIZES, Settings, game_name
 from rotting.paper.report.model import Findings
 
@@ -59,12 +59,6 @@ MARK = " (paper)"
 _FIRST = (value_column("night"), value_column("T", ","))
 
 
-EXPERIMENT = Experiment(
-    id="runtime",
-    title="Running times",
-    reference="Seznec, Ménard, Lazaric, Valko, AISTATS 2020, appendix: average computational time in seconds",
-    sizes=SIZES,
-    prepare=restless_nights.prepare,  # the same games
-    findings=findings,
-    order=6,
-)
+REFERENCE = f"{CITATION}, appendix: average computational time in seconds"
+# The games are those of the nights.
+EXPERIMENT = Experiment("runtime", "Running times", REFERENCE, SIZES, restless_nights.prepare, findings, 6)

@@ -12,7 +12,7 @@ from rotting.common.arrays import Floats
 from rotting.common.display.figures import BAND, Curve, Figure, Panel, mean_points, regret_panel
 from rotting.common.display.tables import Column, FormattedTable, Row, interval_column, value_column
 from rotting.common.statistics import mean_interval
-from rotting.paper.experiments import ORDER, Experiment, Prepared, Results, final_regret, tuned_policies
+from rotting.paper.experiments import CITATION, ORDER, Experiment, Prepared, Results, final_regret, tuned_policies
 from rotting.paper.report.claims import Claim
 from rotting.paper.report.model import Findings, Kind
 from rotting.paper.theory import (
@@ -371,13 +371,5 @@ def _columns(values: list[float], runs: int) -> Floats:
     return np.repeat(np.array(values, np.float64)[:, None], runs, axis=1)
 
 
-EXPERIMENT = Experiment(
-    id="theory",
-    title="The theorems, measured",
-    reference="Seznec, Ménard, Lazaric, Valko, AISTATS 2020: Theorems 1 to 3, Propositions 1, 3, 4, 6 and 7, Lemma 5",
-    sizes=SIZES,
-    prepare=prepare,
-    findings=findings,
-    order=8,
-    kind=Kind.THEOREMS,
-)
+REFERENCE = f"{CITATION}: Theorems 1 to 3, Propositions 1, 3, 4, 6 and 7, Lemma 5"
+EXPERIMENT = Experiment("theory", "The theorems, measured", REFERENCE, SIZES, prepare, findings, 8, Kind.THEOREMS)
