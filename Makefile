@@ -58,8 +58,8 @@ lint: $(READY)  ## Style, imports between the rooms, and strict types
 # Kernels are tested twice, with and without the compiler. The rest is tested once, where it takes less time: examples of the
 # documentation and what starts many processes without, what plays whole reports with.
 ONLY_INTERPRETED := $(wildcard tests/adapters tests/benchmarks tests/server tests/tools \
-  $(addprefix tests/live/test_,arms.py bad_input.py decisions.py events.py learn.py learner.py missing_zeros.py \
-  locks.py) $(addprefix tests/simulation/test_,comparisons.py result.py trajectory.py))
+  $(addprefix tests/live/test_,arms.py bad_input.py decisions.py events.py learn.py learner.py locks.py) \
+  $(addprefix tests/simulation/test_,comparisons.py result.py trajectory.py))
 ONLY_COMPILED := tests/cli tests/paper/datasets tests/common/display tests/docs tests/paper/experiments tests/paper/report tests/test_limit.py
 REPRESENTATIVE := tests/simulation/engines/test_threads.py tests/policies/test_equality.py tests/simulation/test_unchanged_games.py
 

@@ -291,6 +291,7 @@ class RewardsWarning(RottingWarning):
         >>> bandit = rotting.Bandit(rotting.UCB1(), arms=["jazz", "rock"], max_pending=2)
         >>> with warnings.catch_warnings(record=True, action="always") as caught:
         ...     decisions = [bandit.decide() for _ in range(3)]
-        >>> print(caught[0].category.__name__, caught[0].message)
-        RewardsWarning max_pending reached: 2 decisions have no reward yet; each new decision now expires the oldest one
+        >>> print(caught[0].category.__name__, caught[0].message)  # doctest: +NORMALIZE_WHITESPACE
+        RewardsWarning max_pending reached: 2 decisions have no reward yet; each new decision now expires the oldest one.
+        Decisions that paid nothing need a reward of 0
     """

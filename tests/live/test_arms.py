@@ -1,7 +1,6 @@
 """Arms' lives: added, retired, revived, forgotten; ids that are used again; many of them."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from rotting.errors import InvalidValueError
 from rotting.live.arms import Arms
 from rotting.live.bandit import Bandit
-from rotting.live.events import Event
 from rotting.policies.exp3 import Exp3
 from rotting.policies.exp3_s import Exp3S
 from rotting.policies.parts.doubling import doubling
@@ -106,83 +104,23 @@ def test_a_late_reward_goes_to_the_arm_that_was_shown() -> None:
     assert bandit.explain()["b"].mean == 2.0
 
 
-def saved(bandit: Bandit, events: list[Event]) -> Bandit:
-    return Bandit.from_state(json.loads(json.dumps(bandit.get_state())))
-
-
-def folded(bandit: Bandit, events: list[Event]) -> Bandit:
-    twin = Bandit(bandit.policy, arms=["a", "b"], max_pending=5)
-    for event in json.loads(json.dumps(events)):
-        twin._state.apply(event)
-    assert twin.get_state() == bandit.get_state()
-    twin._state.events = events
-    return twin
-
-
-def the_same(bandit: Bandit, events: list[Event]) -> Bandit:
-    return bandit
-
-
-@pytest.mark.parametrize("again", [the_same, saved, folded])
-@pytest.mark.parametrize("way", ["forgotten", "retired", "moved"])
-def test_a_late_update_does_not_reach_the_arm_that_has_the_id_now(
-    way: str, again: Callable[[Bandit, list[Event]], Bandit]
-) -> None:
-    """A pull has no id of its own: those before the new arm come first, and nothing is learned of them."""
-    bandit, events = Bandit(make("ucb1"), arms=["a", "b"], max_pending=5), []  # type: tuple[Bandit, list[Event]]
-    bandit._state.events = events
-    assert [bandit.pull(arms=["a"]) for _ in range(2)] == ["a", "a"]
-    if way == "retired":
-        bandit.retire("a")  # to add it again is to forget it
-    else:
-        bandit.remove_arm("a")
-    if way == "moved":
-        bandit.add_arm("c")  # takes its slot
-    bandit.add_arm("a")
-    bandit = again(bandit, events)
+def test_a_late_update_counts_for_the_arm_that_has_the_id_now() -> None:
+    """A pull has no id of its own; `decide` and `reward` tell the two arms apart."""
+    bandit = Bandit(make("ucb1"), arms=["a", "b"])
     bandit.pull(arms=["a"])
-    for click in (9.0, 9.0):
-        bandit.update("a", click)
-        assert (bandit.explain()["a"].pulls, bandit.rounds, bandit.pending) == (0, 3, 1)
-    bandit = again(bandit, events)
-    bandit.update("a", 1.0)
-    bandit.update("a", 3.0)  # nobody decided on it
-    assert (bandit.explain()["a"].mean, bandit.rounds, bandit.pending) == (2.0, 4, 0)
+    bandit.forget("a")
+    bandit.add_arm("a")
+    bandit.update("a", 9.0)
+    assert (bandit.explain()["a"].mean, bandit.rounds, bandit.pending) == (9.0, 2, 0)
 
 
 def test_a_late_update_of_an_arm_that_was_kept_counts() -> None:
     bandit = Bandit(make("ucb1"), arms=["a", "b"])
     bandit.pull(arms=["a"])
-    bandit.remove_arm("a", keep=True)
-    bandit.add_arm("a", resume=True)
+    bandit.retire("a")
+    bandit.revive("a")
     bandit.update("a", 9.0)
     assert (bandit.explain()["a"].mean, bandit.rounds) == (9.0, 1)
-
-
-def test_the_waiting_for_pulls_of_arms_that_were_forgotten_ends() -> None:
-    """With `expire`, or when there are more of them than `max_pending`."""
-    bandit = Bandit(make("ucb1"), arms=["a", "b"], max_pending=2)
-    bandit.pull(arms=["a"])
-    bandit.forget("a")
-    bandit.add_arm("a")
-    bandit.pull(arms=["b"])
-    assert bandit.expire(older_than_rounds=1) == 0  # not yet
-    assert "a" in bandit._state.orphans.rounds
-    assert bandit.expire(older_than_rounds=0) == 0  # it had ended when its arm was forgotten
-    assert "a" not in bandit._state.orphans.rounds
-    bandit.update("a", 9.0)
-    assert bandit.explain()["a"].mean == 9.0
-    for arm in ("x", "y", "z"):
-        bandit.add_arm(arm)
-        bandit.pull(arms=[arm])
-        bandit.forget(arm)
-    assert bandit.get_state()["orphans"] == [["y", [5]], ["z", [6]]]
-
-
-def test_an_event_cannot_ignore_what_nobody_waits_for() -> None:
-    bandit = Bandit(make("ucb1"), arms=["a"])
-    with pytest.raises(ValueError, match="event must be about a pull of an arm that was forgotten, got 'a'"):
-        bandit._state.apply({"event": "ignored", "arm": "a"})
 
 
 def test_retired_arms_can_be_forgotten() -> None:
@@ -323,7 +261,7 @@ def test_an_arm_keeps_its_own_id_whatever_equal_one_is_used() -> None:
     bandit.pull([1])
     bandit.forget(np.int64(1))
     bandit.add_arm(1)
-    bandit.update(np.int64(1), 1.0)  # is ignored
+    bandit.update(np.int64(1), 1.0)
     bandit.retire(1)
     bandit.revive(True)
     assert [*map(type, bandit.arms)] == [int, int, int]

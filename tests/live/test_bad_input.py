@@ -124,12 +124,7 @@ OTHERS: list[tuple[Callable[[Any, str], Any], type[RottingError], str]] = [
     (lambda b, i: b.reward_many({i: 1.0}), InvalidTypeError, "rewards must be pairs of a decision and a reward, got '"),
     (lambda b, i: b.reward_many([None]), InvalidTypeError, "rewards must be pairs of a decision and a reward, got None"),
     (lambda b, i: b.add_arm("a"), InvalidValueError, "arm must be new, got 'a', which is there already"),
-    (
-        lambda b, i: b.add_arm("kept", resume=True, prior=(0.5, 1)),
-        InvalidValueError,
-        "prior must be left out with resume, which",
-    ),
-    (lambda b, i: b.revive("a"), InvalidValueError, "arm must be new, got 'a', which is there already"),
+    (lambda b, i: b.revive("a"), InvalidValueError, "arm must be one that was retired, to be revived, got 'a'"),
     (lambda b, i: b.revive("z"), InvalidValueError, "arm must be one that was retired, to be revived, got 'z'"),
     (lambda b, i: b.retire("kept"), InvalidValueError, "arm must be one of 'a', 'b', got 'kept'"),
     (lambda b, i: b.decide(arms=["kept"]), InvalidValueError, "arm must be one of 'a', 'b', got 'kept'"),

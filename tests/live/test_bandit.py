@@ -166,18 +166,18 @@ def test_an_arm_removed_and_added_again_starts_fresh_unless_asked_otherwise() ->
         bandit.update(bandit.pull(), 1.0)
     known = bandit.explain()["b"]
     assert known.pulls > 0
-    bandit.remove_arm("b", keep=True)
-    bandit.add_arm("b", resume=True)
+    bandit.retire("b")
+    bandit.revive("b")
     assert bandit.explain()["b"] == known
     bandit.remove_arm("b")
     bandit.add_arm("b")
     assert bandit.explain()["b"].pulls == 0
     assert bandit.pull() == "b"
-    bandit.remove_arm("b", keep=True)
+    bandit.retire("b")
     bandit.add_arm("b")
     assert bandit.explain()["b"].pulls == 0
     with pytest.raises(ValueError, match="arm must be one that was retired, to be revived, got 'c'"):
-        bandit.add_arm("c", resume=True)
+        bandit.revive("c")
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)
@@ -190,7 +190,7 @@ def test_nothing_is_left_of_a_kept_arm_that_is_added_afresh(policy: Policy) -> N
             bandit.update("abc"[k % 3], 0.1 * (k % 3))
         for _ in range(3):
             bandit.pull(arms=["b"])
-        bandit.remove_arm("b", keep=keep)
+        (bandit.retire if keep else bandit.forget)("b")
         bandit.add_arm("b")
         return bandit
 
@@ -200,11 +200,11 @@ def test_nothing_is_left_of_a_kept_arm_that_is_added_afresh(policy: Policy) -> N
     assert len(saved_arms) == len(kept.get_state()["arms"]) == 3
     assert saved_arms["b"] == {"arm": "b", "slot": 1, "retired": False, "pulls": 0}
     assert kept.get_state()["decisions"] == []
-    with pytest.raises(ValueError, match="arm must be new, got 'b'"):
-        kept.add_arm("b", resume=True)
+    with pytest.raises(ValueError, match="arm must be one that was retired, to be revived, got 'b'"):
+        kept.revive("b")
     kept.remove_arm("b")
     with pytest.raises(ValueError, match="arm must be one that was retired, to be revived, got 'b'"):
-        kept.add_arm("b", resume=True)
+        kept.revive("b")
     gone.remove_arm("b")
     rows = states.has_arm_axis(policy)
     kept_arrays, gone_arrays = flatten(kept._state.learner.state), flatten(gone._state.learner.state)
@@ -222,7 +222,7 @@ def test_an_arm_in_the_place_of_another_owes_no_rewards() -> None:
             for _ in range(3):
                 bandit.pull(arms=["a"])
             bandit.update("a", 1.0)
-            bandit.remove_arm("a", keep=keep)
+            (bandit.retire if keep else bandit.forget)("a")
             if keep:
                 bandit.forget("a")
             bandit.add_arm("c")
@@ -264,7 +264,7 @@ def test_any_order_of_calls_keeps_the_promises(calls: list[str]) -> None:
             fresh += 1
         elif call in {"remove", "keep"} and len(bandit.arms) > 1:
             gone = bandit.arms[0]
-            bandit.remove_arm(gone, keep=call == "keep")
+            (bandit.retire if call == "keep" else bandit.forget)(gone)
             owed = [arm for arm in owed if arm != gone]
         elif call == "mask":
             some = bandit.arms[::2]
@@ -283,7 +283,7 @@ def test_ad_switch_goes_on_without_the_arm_that_was_best(keep: bool) -> None:
     bandit = Bandit(make("ad-switch", horizon=6_000, C1=1.0), arms=["x", "y", "z"])
     for k in range(400):
         if k == 60:
-            bandit.remove_arm("x", keep=keep)
+            (bandit.retire if keep else bandit.forget)("x")
         arm = bandit.pull()
         bandit.update(arm, means[str(arm)])
     reasons = bandit.explain()
@@ -410,9 +410,9 @@ def test_the_largest_rewards_are_rewards() -> None:
 def test_a_late_reward_reaches_an_arm_that_was_kept() -> None:
     bandit = Bandit(make("ucb1"), arms=["a", "b"])
     bandit.pull()
-    bandit.remove_arm("a", keep=True)
+    bandit.retire("a")
     bandit.update("a", 3.0)
-    bandit.add_arm("a", resume=True)
+    bandit.revive("a")
     assert bandit.explain()["a"].mean == 3.0
     assert bandit.rounds == 1
 
@@ -421,7 +421,7 @@ def test_a_kept_arm_has_no_probability_to_weigh_an_unasked_reward_by() -> None:
     bandit = Bandit(make("exp3", gamma=0.1), arms=["a", "b"])
     while bandit.pull() != "a":
         pass
-    bandit.remove_arm("a", keep=True)
+    bandit.retire("a")
     bandit.update("a", 1.0)  # the reward of the pull
     before = bandit.get_state()
     with pytest.raises(ValueError, match="arm must have been pulled, or be one that may be, got 'a'"):

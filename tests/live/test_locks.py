@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rotting.errors import RottingError
-from rotting.live import locks, policy_state
+from rotting.live import policy_state
 from rotting.live.bandit import Bandit
 from rotting.live.learner import Learner
 from rotting.live.pending import Chooser
@@ -107,28 +107,6 @@ def test_a_fork_waits_for_a_change_and_the_child_is_consistent() -> None:
     for thread in threads:
         thread.join()
     assert children == {"True"}
-
-
-@forking
-@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_a_child_forked_during_a_change_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks, "_PATIENCE", 0.01)
-    bandit = Bandit(make("ucb1"), arms=["a"])
-    held, done = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with bandit._guard.lock:
-            held.set()
-            done.wait(60)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    held.wait(60)
-    why = "the bandit was being changed when this process was forked: make it anew from its state"
-    assert in_a_child(bandit.decide) == f"StoreFailedError: {why}"
-    done.set()
-    thread.join()
-    assert bandit.decide().arm == "a"
 
 
 @pytest.mark.parametrize("policy", LEARNERS, ids=lambda each: each.name)

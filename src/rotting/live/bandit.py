@@ -327,9 +327,8 @@ class Bandit(Generic[Arm]):
         The reward goes to the oldest decision of this arm that has no reward yet. If there is no such decision, the reward
         counts as a round of its own. A retired arm can still be updated.
 
-        If an arm was forgotten and a new arm has the same id, the next rewards belong to the pending pulls of the old arm, and
-        nothing is learned from them; `expire` ends these pulls. If you reuse ids and rewards can get lost, use `decide` and
-        `reward`, which tell the two arms apart.
+        If an arm was forgotten and a new arm has the same id, a late reward of the old arm counts for the new one. If you
+        reuse ids, use `decide` and `reward`, which tell the two arms apart.
 
         Args:
             arm: its id.
@@ -340,9 +339,7 @@ class Bandit(Generic[Arm]):
             slot = state.arms.known(arm, retired=True)
             self._guard.settle()
             arm, entry = state.arms.names[slot], state.ledger.first(slot)
-            if arm in state.orphans.rounds:
-                state.ignore(arm)
-            elif entry is None:
+            if entry is None:
                 state.learn(arm, value)
             else:
                 state.reward(entry.key, value)
@@ -480,19 +477,11 @@ class Bandit(Generic[Arm]):
         ending = list(islice((entry for entry in old if entry.reward is None), limit))
         for entry in ending:
             state.end(entry, "expired", value)
-        if older_than is None and (limit is None or len(ending) < limit):
-            for arm in state.orphans.until(last):
-                state.ignore(arm)
         return len(ending)
 
     # --- Arms -----------------------------------------------------------------------------------------------------------------
 
-    def add_arm(
-        self,
-        arm: Arm,
-        resume: bool = False,
-        prior: tuple[float, int] | Literal["pooled"] | None = None,
-    ) -> None:
+    def add_arm(self, arm: Arm, prior: tuple[float, int] | Literal["pooled"] | None = None) -> None:
         """Add an arm. As in the paper, a new arm is explored at the next decision.
 
         Parameters that depend on the number of arms are tuned again; what was learned stays. If a retired arm has this id, it
@@ -500,24 +489,14 @@ class Bandit(Generic[Arm]):
 
         Args:
             arm: its id.
-            resume: `revive` the retired arm with this id instead of adding a new one.
             prior: a mean and a weight up to 10,000: the new arm starts as if it had paid this mean that many times. "pooled":
                 the mean of all rewards so far, with weight 1. With a prior, the arm is not explored first.
         """
         check_arm(arm)
         with self._guard.lock:
-            arms = self._state.arms
-            if resume and prior is not None:
-                raise InvalidValueError("prior", "be left out with resume, which keeps what was learned", prior)
-            checked_prior = None if prior is None else self._checked_prior(prior)
-            if arm in arms.active:
+            if arm in self._state.arms.active:
                 raise InvalidValueError("arm", "be new", arm, hint=", which is there already")
-            if resume and arm not in arms.retired:
-                raise InvalidValueError("arm", "be one that was retired, to be revived", arm)
-            if resume:
-                self._state.revive(arms.names[arms.retired[arm]])
-            else:
-                self._state.add(arm, checked_prior)
+            self._state.add(arm, None if prior is None else self._checked_prior(prior))
 
     def _checked_prior(self, prior: object) -> tuple[float, int]:
         """Return the mean and the weight of a prior."""
@@ -533,16 +512,15 @@ class Bandit(Generic[Arm]):
             raise InvalidValueError("prior", "be a mean and a weight, or 'pooled'", prior)
         return self._reward_rule.check(prior[0], "mean"), int(_WEIGHT.check("weight", prior[1]))
 
-    def remove_arm(self, arm: Arm, keep: bool = False) -> None:
-        """Stop choosing `arm`: `retire` it with `keep=True`, otherwise `forget` it.
+    def remove_arm(self, arm: Arm) -> None:
+        """Stop choosing `arm`, and `forget` everything about it. To keep what was learned, `retire` it instead.
 
         Args:
             arm: its id.
-            keep: keep what was learned about it, for `add_arm(arm, resume=True)`.
         """
         with self._guard.lock:
             self._state.arms.known(arm)
-            (self.retire if keep else self.forget)(arm)
+            self.forget(arm)
 
     def retire(self, arm: Arm) -> None:
         """Stop choosing `arm`, but keep what was learned about it for `revive`. Its pending decisions can still be rewarded.
@@ -562,7 +540,12 @@ class Bandit(Generic[Arm]):
         Args:
             arm: its id.
         """
-        self.add_arm(arm, resume=True)
+        check_arm(arm)
+        with self._guard.lock:
+            arms = self._state.arms
+            if arm not in arms.retired:
+                raise InvalidValueError("arm", "be one that was retired, to be revived", arm)
+            self._state.revive(arms.names[arms.retired[arm]])
 
     def forget(self, arm: Arm) -> None:
         """Forget everything about `arm`, active or retired. Rewards of its pending decisions will be "expired".

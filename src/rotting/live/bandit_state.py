@@ -7,7 +7,6 @@ the bandits of `rotting.server.store` with a log of the events.
 import copy
 import sys
 from collections.abc import Hashable, Iterable
-from dataclasses import astuple, dataclass
 from typing import Generic, Literal, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from rotting.live.arms import Arm, Arms, restore_arm
 from rotting.live.events import Event, check_event, learned_many
 from rotting.live.holdout import SHARE, Comparison, is_held_out, uniform_slot
 from rotting.live.learner import Learner
-from rotting.live.ledger import Entry, Ledger, Orphans
+from rotting.live.ledger import Entry, Ledger
 from rotting.live.limits import Limits
 from rotting.live.pending import Chooser
 from rotting.live.values import ArmExplanation, Duration, Key, Outcome, RewardRule, seconds_in
@@ -30,13 +29,8 @@ from rotting.simulation.engines.tiers import CompileMode
 PendingMode = Literal["shrink", "ignore"]
 MAX_PENDING = 10_000
 """How many decisions of a bandit without a reward window may be pending, unless it is told."""
-REVISION = 4
+REVISION = 5
 """Changes whenever the same events make another state."""
-
-# Of `MissingZeros`:
-_OVERDUE = 2  # times the longest delay of a reward
-_ENOUGH_EQUAL, _ENOUGH = 8, 20  # rewards before a warning: if all are equal, and otherwise
-_TRUSTED = 1_000  # rewards
 
 
 def check_learner(policy: object) -> None:
@@ -62,62 +56,6 @@ class RewardWindow(NamedTuple):
             return None
         value = None if missing is None else RewardRule(policy).check(missing, "missing")
         return cls(seconds_in("reward_window", reward_window), value)
-
-
-@dataclass
-class MissingZeros:
-    """Detects programs that do not report rewards of 0: if only clicks are reported, every arm looks equally good.
-
-    A decision that paid nothing must get a reward of 0; a decision without a reward stays pending. As long as no reward was
-    0, only time can tell missing zeros from late rewards. A decision is overdue when it has been pending for more than
-    twice as long as any reward took so far. The bandit warns once most decisions are overdue, after 20 rewards, or after 8
-    if all of them are equal, as clicks are. It stops watching once it has 1,000 rewards that differ, and nearly all
-    decisions have one: then rewards are never 0 by nature.
-
-    `Bandit.update` names an arm and not a decision, so its reward goes to the oldest decision of the arm. If some rewards
-    never come, these delays mean nothing. Then only the delay of the first reward counts, and only equal rewards lead to a
-    warning.
-    """
-
-    rewards: int = 0  # their number
-    last: float | None = None
-    differ: bool = False
-    longest: int = 0  # the longest delay, in rounds
-    by_arm: bool = False  # whether a reward named an arm instead of a decision
-    done: bool = False  # whether rewards need no longer be watched
-
-    def to_json(self) -> list[float | None]:
-        """Return the arguments that restore this object."""
-        return list(astuple(self))
-
-    def add_reward(self, reward: float, delay: int, by_id: bool, n_pending: int) -> bool:
-        """Record the reward of a decision, and return whether to warn now that rewards of 0 seem to be missing.
-
-        Args:
-            reward: the reward.
-            delay: rounds between the decision and the reward.
-            by_id: whether the reward named the decision by its id.
-            n_pending: decisions without a reward.
-        """
-        if reward == 0.0:
-            self.done = True
-            return False
-        if delay > self.longest and (by_id or self.last is None):
-            self.longest = delay
-        self.by_arm = self.by_arm or not by_id
-        if reward != self.last:
-            self.differ, self.last = self.last is not None, reward
-        self.rewards += 1
-        if self.rewards >= _TRUSTED and self.differ and 10 * n_pending <= self.rewards:
-            self.done = True
-            return False
-        # At most `_OVERDUE (longest + 1)` pending decisions are not overdue; there must be more overdue ones than all others.
-        if n_pending <= self.rewards + 2 * _OVERDUE * (self.longest + 1) or self.rewards < _ENOUGH_EQUAL:
-            return False
-        if self.differ and (self.by_arm or self.rewards < _ENOUGH):
-            return False
-        self.done = True
-        return True
 
 
 class _Overruled(NamedTuple):
@@ -160,13 +98,12 @@ class BanditState(Generic[Arm]):
         random_key: int,
         rounds: int,
         ledger: Ledger,
-        orphans: Orphans,
         window: RewardWindow | None = None,
         max_pending: int | None = None,
         holdout: float = 0.0,
     ) -> None:
         self.policy, self.pending_rule = learner.policy, pending_rule
-        self.arms, self.random_key, self.rounds, self.ledger, self.orphans = arms, random_key, rounds, ledger, orphans
+        self.arms, self.random_key, self.rounds, self.ledger = arms, random_key, rounds, ledger
         self.window, self.max_pending, self.holdout = window, max_pending, holdout
         self.comparison = Comparison() if holdout else None
         """The rewards of held out decisions and of the others."""
@@ -176,7 +113,6 @@ class BanditState(Generic[Arm]):
         """The time of the latest decision."""
         self.chooser = Chooser(learner, pending_rule == "shrink")
         self.max_rounds = sys.maxsize if self.policy.max_rounds is None else self.policy.max_rounds
-        self.missing_zeros = MissingZeros()
         self.events: list[Event] | None = None
         """The events of the changes since they were last taken; None if they are not recorded."""
         self.warnings: list[str] = []
@@ -205,17 +141,13 @@ class BanditState(Generic[Arm]):
         most = None if max_pending is None else positive_int("max_pending", max_pending)
         share = SHARE.check("holdout", holdout)
         window = RewardWindow.checked(policy, reward_window, missing)
-        learner, remembered = Learner.new(policy, len(names.names), compile), most or MAX_PENDING
-        ledger, orphans = Ledger(remembered), Orphans(remembered)
-        state = cls(learner, pending, names, random_key, 0, ledger, orphans, window, most, share)
-        state.missing_zeros.done = window is not None
-        return state
+        learner, ledger = Learner.new(policy, len(names.names), compile), Ledger(most or MAX_PENDING)
+        return cls(learner, pending, names, random_key, 0, ledger, window, most, share)
 
     def copy(self) -> Self:
         """Return an independent copy that records no events."""
         twin = copy.copy(self)
         twin.chooser, twin.arms, twin.ledger = self.chooser.copy(), self.arms.copy(), self.ledger.copy()
-        twin.orphans, twin.missing_zeros = self.orphans.copy(), copy.copy(self.missing_zeros)
         twin.limits = None if self.limits is None else self.limits.copy()
         twin.comparison = None if self.comparison is None else self.comparison.copy()
         twin.events, twin.warnings = None, []
@@ -274,7 +206,7 @@ class BanditState(Generic[Arm]):
         elif kind == "changed":
             self.change(event)
         else:
-            changes = {"retired": self.retire, "revived": self.revive, "forgotten": self.forget, "ignored": self.ignore}
+            changes = {"retired": self.retire, "revived": self.revive, "forgotten": self.forget}
             changes[kind](restore_arm(data["arm"]))
         return None
 
@@ -408,7 +340,7 @@ class BanditState(Generic[Arm]):
             self._warned_full = True
             self.warnings.append(
                 f"max_pending reached: {self.most_pending} decisions have no reward yet; each new decision now expires "
-                f"the oldest one"
+                f"the oldest one. Decisions that paid nothing need a reward of 0"
             )
 
     def reward(self, key: Key, value: float) -> Outcome:
@@ -423,19 +355,11 @@ class BanditState(Generic[Arm]):
             ledger.hold(entry, value)
             self._settle_rewarded()
         self._record("rewarded", id=key, reward=value)
-        if not self.missing_zeros.done:
-            delay, by_id, n_pending = self.rounds - entry.round, type(key) is str, len(ledger.entries)
-            if self.missing_zeros.add_reward(value, delay, by_id, n_pending):
-                self.warnings.append(
-                    f"no reward was 0 so far, and {n_pending} decisions have none: a decision that paid nothing must be "
-                    f"rewarded with 0, else all arms look good"
-                )
         return "applied"
 
     def end(self, entry: Entry, event: str, value: float | None) -> None:
         """End a pending decision (`event`: "cancelled" or "expired") without its reward; learn `value` instead unless None."""
         self._close(entry, value, None)
-        self.missing_zeros.done = self.missing_zeros.done or value == 0.0
         self._record(event, id=entry.key, **({"reward": value} if event == "expired" else {}))
         self._settle_rewarded()
 
@@ -484,13 +408,6 @@ class BanditState(Generic[Arm]):
         self.rounds = rounds
         self._record("learned", arm=self.arms.names[slot], reward=value)
 
-    def ignore(self, arm: Hashable) -> None:
-        """Drop the reward of a pull of a forgotten arm, whose id another arm has now."""
-        if arm not in self.orphans.rounds:
-            raise InvalidValueError("event", "be about a pull of an arm that was forgotten", arm)
-        self.orphans.take(arm)
-        self._record("ignored", arm=arm)
-
     def learn_many(self, arms: list[Hashable], which: Ints, rewards: Floats, propensities: Floats | None) -> None:
         """Learn rewards without a decision, each in a round of its own; `which` has the positions of their arms in `arms`."""
         places = [self.arms.known(arm, retired=True) for arm in arms]
@@ -538,7 +455,6 @@ class BanditState(Generic[Arm]):
     def _forget(self, arm: Hashable) -> None:
         slot = self.arms.forget(arm)
         entries = self.ledger.entries_of(slot)
-        self.orphans.add(arm, [each.key for each in entries if isinstance(each.key, int) and each.reward is None])
         for entry in entries:
             self.ledger.close(entry, None)
         self.chooser.forget(slot)
@@ -561,7 +477,6 @@ class BanditState(Generic[Arm]):
         if "reward_window" in event:
             seconds, missing = event["reward_window"], event["missing"]
             self.window = None if seconds is None else RewardWindow(seconds, missing)
-            self.missing_zeros.done = True
         for entry in [each for each in self.ledger.entries.values() if self.window is None and each.reward is not None]:
             self._close(entry, entry.reward, entry.reward)
         if "max_pending" in event:

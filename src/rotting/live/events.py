@@ -12,7 +12,6 @@ settled. An event is a dict of values that JSON can carry:
 | `expired` | `id`, `reward`: the reward that is learned instead, or None |
 | `settled` | `round`, `missing`: all pending decisions up to this round learn the reward they have, or `missing` unless None |
 | `learned` | `arm`, `reward`: a reward without a decision |
-| `ignored` | `arm`: a reward was dropped, since its pull was of a forgotten arm whose id another arm has now |
 | `learned_many` | `arms`, each once, `which` of them paid, `rewards`, and `propensities` or None: some rows of `Bandit.learn` |
 | `added` | `arm`, `prior`: mean and weight, or None |
 | `retired`, `revived`, `forgotten` | `arm` |
@@ -41,7 +40,6 @@ _FIELDS: dict[str, set[str]] = {
     "expired": {"id", "reward"},
     "settled": {"round", "missing"},
     "learned": {"arm", "reward"},
-    "ignored": {"arm"},
     "learned_many": {"arms", "which", "rewards", "propensities"},
     "added": {"arm", "prior"},
     "retired": {"arm"},

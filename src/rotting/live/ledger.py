@@ -1,11 +1,10 @@
 """The ledger of a bandit: the pending decisions, and the rewards of the last closed ones."""
 
-from collections import OrderedDict, deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import NamedTuple
 
-from rotting.live.arms import arm_to_json
 from rotting.live.values import Key, Outcome
 
 FinalReward = float | None
@@ -100,50 +99,3 @@ class Ledger:
         if known is None:
             return "expired"
         return "duplicate" if known == reward else "conflict"
-
-
-class Orphans:
-    """Pulls whose arm was forgotten before their reward came.
-
-    The reward of a pull names its arm only, and a new arm may have the same id by now. Then the rewards of the orphans are
-    expected before those of the new arm, and nothing is learned from them.
-
-    Args:
-        most: how many pulls are remembered.
-        rounds: the rounds of each id, oldest first.
-    """
-
-    def __init__(self, most: int, rounds: Iterable[tuple[Hashable, list[int]]] = ()) -> None:
-        self._most, self._number = most, 0
-        self.rounds: dict[Hashable, deque[int]] = {}
-        """The rounds of the pulls of each id, in the order in which the ids were forgotten."""
-        for arm, each in rounds:
-            self.add(arm, each)
-
-    def add(self, arm: Hashable, rounds: list[int]) -> None:
-        """Add the rounds of pulls of a forgotten arm; the oldest are dropped if there are too many."""
-        if rounds:
-            self.rounds.setdefault(arm, deque()).extend(rounds)
-            self._number += len(rounds)
-        while self._number > self._most:
-            self.take(next(iter(self.rounds)))
-
-    def take(self, arm: Hashable) -> None:
-        """Remove the oldest pull of an id."""
-        rounds = self.rounds[arm]
-        rounds.popleft()
-        self._number -= 1
-        if not rounds:
-            del self.rounds[arm]
-
-    def until(self, last: int) -> list[Hashable]:
-        """Return the id of each pull up to round `last`."""
-        return [arm for arm, rounds in self.rounds.items() for each in rounds if each <= last]
-
-    def copy(self) -> "Orphans":
-        """Return an independent copy."""
-        return Orphans(self._most, ((arm, list(rounds)) for arm, rounds in self.rounds.items()))
-
-    def to_json(self) -> list[object]:
-        """Return the rounds of each id as JSON-able data."""
-        return [[arm_to_json(arm), list(rounds)] for arm, rounds in self.rounds.items()]

@@ -1,9 +1,8 @@
 """The lock of a bandit, its clock, and what happens to it in a forked process.
 
 A forked child has a copy of every bandit. The copy could be in the middle of a change that another thread of the parent is
-making, and would draw the same random numbers as the parent. So a fork waits until no bandit is being changed. In the child,
-each bandit gets a new lock and its own random numbers. A bandit that is still being changed after a second cannot be used in
-the child.
+making, and would draw the same random numbers as the parent. So a fork waits until no bandit is being changed, and the child
+gives each bandit its own random numbers.
 """
 
 import os
@@ -13,7 +12,6 @@ from collections.abc import Callable
 from typing import Generic
 from weakref import WeakSet
 
-from rotting.errors import StoreFailedError
 from rotting.live.arms import Arm
 from rotting.live.bandit_state import BanditState
 
@@ -28,18 +26,8 @@ def steady_clock() -> float:
     return _START + time.monotonic()
 
 
-class ShutLock:
-    """The lock of a bandit that cannot be used in this process: every call raises an error."""
-
-    def __enter__(self) -> None:
-        raise StoreFailedError("the bandit was being changed when this process was forked: make it anew from its state")
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-
 class Guard(Generic[Arm]):
-    """Lets one thread at a time use a state, and gives a forked child its own lock and random numbers.
+    """Lets one thread at a time use a state, and gives it its own random numbers in a forked child.
 
     Args:
         state: the state of a bandit.
@@ -49,7 +37,7 @@ class Guard(Generic[Arm]):
     def __init__(self, state: BanditState[Arm], clock: Clock | None = None) -> None:
         self.state = state
         self.clock: Clock = clock or steady_clock
-        self.lock: threading.RLock | ShutLock = threading.RLock()
+        self.lock = threading.RLock()
         _guards.add(self)
 
     def now(self) -> float:
@@ -65,41 +53,30 @@ class Guard(Generic[Arm]):
         self.state.settle_closed(now)
         return now
 
-    def after_fork(self, is_whole: bool) -> None:
-        """Prepare the bandit for the forked child; `is_whole`: no thread was changing it."""
-        if is_whole:
-            self.lock, self.state.random_key = threading.RLock(), int.from_bytes(os.urandom(8), "big") >> 1
-        else:
-            self.lock = ShutLock()
-
 
 _guards: WeakSet[Guard] = WeakSet()
-_PATIENCE = 1.0  # seconds that a fork waits for a change to end
 _forking = threading.Lock()  # one fork at a time
-_held: dict[int, threading.RLock] = {}  # the locks that the fork holds, by the guard's id()
+_held: list[Guard] = []  # whose locks the fork holds
 
 
 def _before_fork() -> None:
     _forking.acquire()
-    for guard in list(_guards):
-        lock = guard.lock
-        if not isinstance(lock, ShutLock) and lock.acquire(timeout=_PATIENCE):
-            _held[id(guard)] = lock
+    _held.extend(_guards)
+    for guard in _held:
+        guard.lock.acquire()
 
 
-def _after_fork_in_parent() -> None:
-    for lock in _held.values():
-        lock.release()
+def _after_fork() -> None:
+    for guard in _held:
+        guard.lock.release()
     _held.clear()
     _forking.release()
 
 
 def _after_fork_in_child() -> None:
-    global _forking  # noqa: PLW0603 - the child inherits the parent's lock, which is held
-    for guard in list(_guards):
-        guard.after_fork(id(guard) in _held)
-    _held.clear()
-    _forking = threading.Lock()
+    for guard in _held:
+        guard.state.random_key = int.from_bytes(os.urandom(8), "big") >> 1
+    _after_fork()
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

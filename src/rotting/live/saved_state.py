@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from rotting.errors import InvalidValueError
 from rotting.live import policy_state as states
 from rotting.live.arms import Arms, arm_to_json, restore_arm
-from rotting.live.bandit_state import MAX_PENDING, BanditState, MissingZeros, RewardWindow
+from rotting.live.bandit_state import MAX_PENDING, BanditState, RewardWindow
 from rotting.live.holdout import Comparison
 from rotting.live.learner import Learner
-from rotting.live.ledger import Entry, Ledger, Orphans
+from rotting.live.ledger import Entry, Ledger
 from rotting.live.limits import Limits
 from rotting.live.locks import steady_clock
 from rotting.registry import from_json as policy_from_json
@@ -63,9 +63,7 @@ def save(state: BanditState, timed: bool = False) -> SavedState:
         "holdout": state.holdout,
         "comparison": None if state.comparison is None else state.comparison.to_json(),
         "limits": None if state.limits is None else state.limits.to_json(),
-        "orphans": state.orphans.to_json(),
         "rewards": [chooser.reward_sum, chooser.n_rewards],
-        "reporting": state.missing_zeros.to_json(),
         **window,
         "capacity": learner.capacity,
         "updates": learner.updates,
@@ -92,7 +90,6 @@ def restore(saved: object, compile: CompileMode = "auto") -> BanditState:
     arms = Arms.restored(data["slots"], active, retired)
     remembered = data["max_pending"] or MAX_PENDING
     ledger = Ledger(remembered, ((id, None if value is None else float(value)) for id, value in data["answers"]))
-    orphans = Orphans(remembered, [(restore_arm(arm), rounds) for arm, rounds in data["orphans"]])
     policy, capacity = policy_from_json(data["policy"]), data["capacity"]
     arrays = states.from_json(policy, data["state"], data["slots"], capacity)
     learner = Learner(policy, data["slots"], capacity, arrays, data["updates"], compile)
@@ -101,11 +98,10 @@ def restore(saved: object, compile: CompileMode = "auto") -> BanditState:
         window = RewardWindow(float(data["reward_window"]), None if data["missing"] is None else float(data["missing"]))
     random_key, share = int(data["key"], 16), float(data["holdout"])
     settings = window, data["max_pending"], share
-    state = BanditState(learner, data["pending"], arms, random_key, data["rounds"], ledger, orphans, *settings)
+    state = BanditState(learner, data["pending"], arms, random_key, data["rounds"], ledger, *settings)
     state.comparison = Comparison.from_json(data["comparison"]) if share else None
     state.limits = None if data["limits"] is None else Limits.from_json(data["limits"])
     state.latest = float(data.get("latest", 0.0))
-    state.missing_zeros = MissingZeros(*data["reporting"])
     chooser = state.chooser
     for saved_arm in data["arms"]:
         chooser.counts.rewards[saved_arm["slot"]] = saved_arm["pulls"]

@@ -173,7 +173,7 @@ def test_remote_bandits_behave_as_local_ones(port: int, name: str) -> None:
         assert bandit.show()["retired"] == ["folk"]
         bandit.revive("folk")
         bandit.forget("folk")
-        bandit.remove_arm("rock", keep=True)
+        bandit.retire("rock")
         explained = bandit.explain()
         assert list(explained) == ["jazz", "soul"]
         assert explained["soul"].pulls == 2

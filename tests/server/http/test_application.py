@@ -640,14 +640,6 @@ def test_responses_are_counted_by_their_status(client: Client) -> None:
     }
 
 
-def test_missing_zeros_are_logged_and_change_no_response(songs: Client, caplog: pytest.LogCaptureFixture) -> None:
-    for k in range(60):
-        made = decide(songs)[0]
-        if k % 6 == 0:
-            assert outcomes(songs, (made["id"], 1.0)) == ["applied"]
-    assert "bandit songs: no reward was 0 so far" in caplog.text
-
-
 def test_a_durable_request_runs_code_of_few_modules(tmp_path: Path) -> None:
     """At most 28 modules of the library: whoever reads how a decision is made and stored has these to read."""
     package = str(Path(rotting.__file__).parent)

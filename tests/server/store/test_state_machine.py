@@ -66,7 +66,6 @@ class Model:
     made: list[Made] = field(default_factory=list)
     answered: list[object] = field(default_factory=list)  # ids, in the order in which they were closed
     rewards: list[tuple[int, float]] = field(default_factory=list)  # slot and reward, of all that are known
-    orphans: dict[Hashable, list[Made]] = field(default_factory=dict)  # pulls of each id that was forgotten
     rounds: int = 0
     window: tuple[float, float | None] | None = None  # seconds, and what is learned if no reward comes
 
@@ -206,23 +205,14 @@ class Model:
     def forget(self, arm: Hashable) -> None:
         slot = self.slot_of(arm)
         for each in self.in_flight(slot):
-            if each.status == "open" and not isinstance(each.id, str):
-                self.orphans.setdefault(arm, []).append(each)
             each.status = "ended"
             self.close(each)
-        while sum(map(len, self.orphans.values())) > MAX_PENDING:
-            self.ignore(next(iter(self.orphans)))
         self.slots[slot] = None
         self.retired.discard(arm)
         self.rewards = [each for each in self.rewards if each[0] != slot]
         self.learner.forget(slot)
         self.present()
         self.settle_rewarded()
-
-    def ignore(self, arm: Hashable) -> None:
-        del self.orphans[arm][0]
-        if not self.orphans[arm]:
-            del self.orphans[arm]
 
     def add(self, arm: Hashable) -> None:
         if arm in self.retired:
@@ -328,9 +318,6 @@ class BanditMachine(RuleBasedStateMachine):
         waiting = self.model.open(slot)
         propensity = self.bandit.propensities()[arm] if self.policy.name == "exp3" else None
         self.bandit.update(arm, reward)
-        if arm in self.model.orphans:
-            self.model.ignore(arm)
-            return
         if waiting:
             self.model.answer(waiting[0], reward, "rewarded")
             return
@@ -364,10 +351,6 @@ class BanditMachine(RuleBasedStateMachine):
                 self.model.end(each)
             else:
                 self.model.answer(each, missing, "missing")
-        for arm, pulls in list(self.model.orphans.items()):
-            for each in list(pulls):
-                if self.model.rounds - each.round > age:
-                    self.model.ignore(arm)
 
     @rule(name=st.sampled_from("abcdef"))
     def add(self, name: str) -> None:

@@ -3,16 +3,13 @@
 import functools
 import json
 import os
-import pickle
-import random
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,6 +25,9 @@ from rotting.simulation.engines.game import bind_game
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 from tests.helpers.compiler_programs import compiled_only, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # --- The disk cache, seen from one process after the other --------------------------------------------------------------------
 
@@ -309,43 +309,6 @@ def test_code_that_was_copied_does_not_bring_in_its_old_module(package: Package)
     assert package.play(BOUND, PART="plain.old_part") == [3, 0, ["plain.old_part"]]
     for hits in (0, 1):
         assert package.play(BOUND, PART="plain.new_part") == [3, hits, ["plain.new_part"]]
-
-
-HARMS: dict[str, Callable[[bytes], bytes]] = {
-    "truncated": lambda content: content[: len(content) // 2],
-    "cut_by_a_byte": lambda content: content[:-1],
-    "empty": lambda _: b"",
-    "garbage": lambda content: random.Random(1).randbytes(len(content)),
-    "another_pickle": lambda _: pickle.dumps(["nothing"]),
-    "text": lambda _: b"nothing\n",
-}
-
-
-@compiled_only
-def test_a_damaged_cache_is_made_anew_with_one_warning(package: Package) -> None:
-    damaged = [f"{harm}_{ending}" for harm in HARMS for ending in ("nbi", "nbc")]
-    names = ["sound", *damaged, "without_data"]
-    package.few(*names)
-    values = dict.fromkeys(names, 2 * RARE)
-    assert package.play(FEW) == {"values": values, "warnings": []}
-    stamps = package.stamps()
-    assert package.play(FEW) == {"values": values, "warnings": []}
-    assert package.stamps() == stamps
-
-    for name in damaged:
-        (path,) = package.files(f"*.{name}_*.{name[-3:]}")
-        path.write_bytes(HARMS[name[:-4]](path.read_bytes()))
-    (path,) = package.files("*.without_data_*.nbc")
-    path.unlink()
-
-    found = package.play(FEW)
-    assert found["values"] == values
-    (warning,) = found["warnings"]
-    assert warning.startswith("RuntimeWarning: compiled code is not kept for the next process: ")
-    assert package.play(FEW) == {"values": values, "warnings": []}
-    stamps = package.stamps()
-    assert package.play(FEW) == {"values": values, "warnings": []}
-    assert package.stamps() == stamps
 
 
 @compiled_only

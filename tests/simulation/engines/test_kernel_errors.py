@@ -1,13 +1,8 @@
 """Mistakes in the functions of a policy or a noise: one sentence that says whose, where, and what."""
 
-import json
 import math
-import os
 import pickle
 import re
-import subprocess
-import sys
-import textwrap
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -261,88 +256,6 @@ def test_a_game_that_failed_is_checked_again() -> None:
 def test_own_work_is_known_by_its_functions() -> None:
     assert is_library_code(RAWUCB.kernel.choose)
     assert not is_library_code(choose)
-
-
-SCRIPT = """
-import json, sys
-sys.path.insert(0, {folder!r})
-from rotting.simulation.engines.compile import compiled
-import far
-fast = compiled(far.write)
-try:
-    fast(far.np.zeros(2), int(sys.argv[1]))
-    print(json.dumps(["fine", sum(fast.stats.cache_hits.values())]))
-except IndexError as error:
-    print(json.dumps([str(error), sum(fast.stats.cache_hits.values())]))
-"""
-
-
-@compiled_only
-def test_the_environment_checks_indices_also_where_the_cache_is_warm(tmp_path: Path) -> None:
-    (tmp_path / "far.py").write_text("import numpy as np\n\n\ndef write(x, i):\n    x[i] = 1.0\n")
-
-    def play(i: int, **env: str) -> list[Any]:
-        command = [sys.executable, "-c", textwrap.dedent(SCRIPT).format(folder=str(tmp_path)), str(i)]
-        setting = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")} | env
-        done = subprocess.run(command, env=setting, capture_output=True, text=True, check=True, timeout=120)
-        found: list[Any] = json.loads(done.stdout)
-        return found
-
-    assert play(1) == ["fine", 0]
-    assert play(1) == ["fine", 1]  # the cache is warm
-    assert play(FAR, NUMBA_BOUNDSCHECK="1") == ["index is out of bounds", 0]
-    assert play(FAR, NUMBA_BOUNDSCHECK="1") == ["index is out of bounds", 1]
-
-
-MIDDLE = """
-from dataclasses import dataclass
-import numpy as np
-import rotting
-from rotting.kit import Kernel, Noise, Policy
-from rotting.policies import ucb1
-
-TABLE = np.zeros(3)
-
-def below(p, s, t, key, arms):
-    return 0 if s.high[0] < 50.0 else -1
-
-class Below(ucb1.UCB1):
-    name = "below"
-    kernel = Kernel(ucb1.init, below, ucb1.update)
-
-@dataclass(frozen=True)
-class Far(Noise):
-    @staticmethod
-    def draw(mean, scale, key, run, arm, clock):
-        return mean + TABLE[1_000_000_000 * (run == 10)]
-
-@dataclass(frozen=True)
-class High(Noise):
-    @staticmethod
-    def draw(mean, scale, key, run, arm, clock):
-        return mean + 100.0 * (run == 10)
-
-def play(policy, noise):
-    problem = rotting.Problem.rested([0.5, 0.25], noise=noise, horizon=30)
-    try:
-        rotting.simulate(policy, problem, runs=20, workers=1)
-    except rotting.errors.KernelIndexError as error:
-        print(error)
-"""
-
-
-@compiled_only
-def test_the_environment_has_every_run_checked(tmp_path: Path) -> None:
-    (tmp_path / "middle.py").write_text(MIDDLE)
-    script = "import middle; middle.play(middle.ucb1.UCB1(), middle.Far()); middle.play(middle.Below(), middle.High())"
-    setting = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_BOUNDSCHECK": "1"}
-    setting["PYTHONPATH"] = os.pathsep.join([str(tmp_path), *sys.path])
-    done = subprocess.run([sys.executable, "-c", script], env=setting, capture_output=True, text=True, check=True, timeout=240)
-    far, below = done.stdout.splitlines()
-    assert far.startswith("Far(): Far.draw (middle.py, line ")
-    assert far.endswith("index 1000000000 is out of bounds for axis 0 with size 3, in round 1 of run 10")
-    assert below.startswith("Below(sigma=1.0): below (middle.py, line ")
-    assert below.endswith(") must return one of `arms`, got -1, in round 2 of run 10")
 
 
 # --- What the compiler does not know ------------------------------------------------------------------------------------------

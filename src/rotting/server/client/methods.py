@@ -538,31 +538,32 @@ class BanditMethods:
         return _call("GET", f"{self._root}/uplift", _parse_uplift, **query)
 
     @method
-    def add_arm(self, arm: str, resume: bool = False, prior: tuple[float, int] | Literal["pooled"] | None = None) -> Call[None]:
+    def add_arm(self, arm: str, prior: tuple[float, int] | Literal["pooled"] | None = None) -> Call[None]:
         """Add an arm, like `Bandit.add_arm`; an arm that the bandit already has is not changed."""
-        path = f"{self._root}/arms/{_segment('arm', arm)}"
-        return _call("PUT", path, _parse_nothing, {"resume": resume, "prior": prior})
+        return _call("PUT", self._arm(arm), _parse_nothing, {"prior": prior})
 
     @method
-    def remove_arm(self, arm: str, keep: bool = False) -> Call[None]:
-        """Remove an arm: `retire` it with `keep=True`, otherwise `forget` it."""
-        call = _call("DELETE", f"{self._root}/arms/{_segment('arm', arm)}", _parse_nothing, keep=keep)
-        return replace(call, missing_is_done=True)
+    def remove_arm(self, arm: str) -> Call[None]:
+        """Remove `arm` and its rewards for good: the same as `forget`."""
+        return BanditMethods.forget(self, arm)
 
     @method
     def retire(self, arm: str) -> Call[None]:
         """Stop choosing `arm` and keep its rewards for `revive`."""
-        return BanditMethods.remove_arm(self, arm, keep=True)
+        return replace(_call("DELETE", self._arm(arm), _parse_nothing, keep=True), missing_is_done=True)
 
     @method
     def revive(self, arm: str) -> Call[None]:
         """Choose a retired arm again."""
-        return BanditMethods.add_arm(self, arm, resume=True)
+        return _call("PUT", self._arm(arm), _parse_nothing, {"resume": True})
 
     @method
     def forget(self, arm: str) -> Call[None]:
         """Remove `arm` and its rewards for good."""
-        return BanditMethods.remove_arm(self, arm, keep=False)
+        return replace(_call("DELETE", self._arm(arm), _parse_nothing), missing_is_done=True)
+
+    def _arm(self, arm: str) -> str:
+        return f"{self._root}/arms/{_segment('arm', arm)}"
 
     @method
     def explain(self) -> Call[Explanation]:

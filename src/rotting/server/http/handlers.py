@@ -358,7 +358,12 @@ async def put_arm(asked: "Asked") -> Response:
             return _show_arms(folded)
         if body.resume and arm not in arms.retired:
             raise InvalidValueError("resume", "be for an arm that was removed with keep", arm)
-        folded.bandit.add_arm(arm, resume=body.resume, prior=body.prior)
+        if body.resume and body.prior is not None:
+            raise InvalidValueError("prior", "be left out with resume, which keeps what was learned", body.prior)
+        if body.resume:
+            folded.bandit.revive(arm)
+        else:
+            folded.bandit.add_arm(arm, body.prior)
         return _show_arms(folded, 201)
 
     return await asked.change(work)

@@ -19,7 +19,6 @@ counting, it plays a round in 0.12 us instead of 1.7.
 import os
 import threading
 import warnings
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import FunctionType
@@ -52,12 +51,6 @@ _warned: list[str] = []
 os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
-def indices_checked() -> bool | None:
-    """Return whether `NUMBA_BOUNDSCHECK` turns all checks of indices on or off; None if it is not set."""
-    always: object = getattr(numba.config, "BOUNDSCHECK", None)
-    return None if always is None else bool(always)
-
-
 def compiled(
     function: KernelFunction, policy: Policy | None = None, allocates: bool = False, checked: bool = False
 ) -> Compiled:
@@ -74,8 +67,6 @@ def compiled(
             ends the process.
     """
     mark = code_mark(function, policy)
-    always = indices_checked()  # Numba's cache does not notice
-    checked = checked if always is None else always
     key = function.__module__, function.__qualname__, mark, allocates, checked
     with _lock:
         if key not in _compiled:
@@ -144,26 +135,18 @@ def _machine_code(entry: EntryPoint, key: str) -> KernelFunction:
             raise
         except Exception as error:  # noqa: BLE001 - a cache that cannot be read or written costs time and nothing else
             if types not in made.overloads:
-                for file in _cache_files(made, key):
-                    with suppress(OSError):
-                        file.unlink()
                 made = make(cache=False)
                 made.compile(types)
             warn_uncached(error)
     except Exception as error:  # noqa: BLE001 (Numba may raise anything at code that it does not support)
         of_noise = None if entry.noise is None else draw_error(entry.noise)
         raise of_noise or compile_error(entry.function, entry.policy, error) from None  # Numba's own message is the context
-    for index in _cache_files(made, key, ".nbi"):
-        mark_cached(key, index)
+    if made.stats.cache_path is not None:
+        for index in Path(made.stats.cache_path).glob(f"*_{key[:16]}-*.nbi"):
+            mark_cached(key, index)
     # A call of `made` looks up the types of its arguments, which takes 4 us for UCB1 and 9 us for RAW-UCB.
     code: KernelFunction = getattr(made.overloads.get(types), "entry_point", made)
     return code
-
-
-def _cache_files(made: "Dispatcher[KernelFunction]", key: str, suffix: str = "") -> list[Path]:
-    """Return the files in which Numba keeps the machine code of an entry point."""
-    folder = made.stats.cache_path
-    return [] if folder is None else list(Path(folder).glob(f"*_{key[:16]}-*{suffix}"))
 
 
 def draw_error(noise: Noise) -> KernelError | None:

@@ -143,9 +143,8 @@ def loop_entry(game: Game, checked: bool = False) -> EntryPoint:
 
 def compiled_loop(game: Game, checked: bool = False) -> Loop:
     """Return the compiled loop of a game."""
-    from rotting.simulation.engines.compile import compiled_for, indices_checked  # noqa: PLC0415 - imports Numba
+    from rotting.simulation.engines.compile import compiled_for  # noqa: PLC0415 - imports Numba
 
-    checked = checked or (bool(indices_checked()) and not is_library_code(game.loop))
     return compiled_for(loop_entry(game, checked))
 
 

@@ -13,6 +13,7 @@ marker, says that the machine code of an entry point is there. A marker that is 
 
 import hashlib
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -25,7 +26,6 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from rotting.common.child_process import run_in_child
 from rotting.common.files import cache_folder, write_atomically
 from rotting.common.machine import machine
 from rotting.common.rules import option
@@ -45,8 +45,7 @@ COMPILE_SECONDS = 5.0
 def resolve_mode(compile: object) -> CompileMode:
     """Return whether to compile at once, where it pays or never.
 
-    The environment variable `ROTTING_COMPILE` says what "auto" means. Under Numba's own `NUMBA_DISABLE_JIT` and
-    `NUMBA_BOUNDSCHECK` it means "now".
+    The environment variable `ROTTING_COMPILE` says what "auto" means. Under Numba's own `NUMBA_DISABLE_JIT` it means "now".
 
     Example:
         >>> resolve_mode("later")
@@ -57,7 +56,7 @@ def resolve_mode(compile: object) -> CompileMode:
     mode = MODES[int(_MODE.check("compile", compile))]
     if mode != "auto":
         return mode
-    if any(os.environ.get(name, "0") not in {"", "0"} for name in ("NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK")):
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}:
         return "now"
     return MODES[int(_MODE.check("ROTTING_COMPILE", os.environ.get("ROTTING_COMPILE") or "auto"))]
 
@@ -266,6 +265,26 @@ class Functions:
             pass
         with suppress(Exception):  # the function stays interpreted, which gives the same results
             self.compile(name)
+
+
+def run_in_child(work: Callable[[], object]) -> None:
+    """Call a picklable function without arguments in a new process, whose output is dropped, and wait until it has returned.
+
+    It is not a fork, and has a session of its own, so that Ctrl-C does not reach it. If it fails or is killed,
+    `subprocess.CalledProcessError` is raised; if it cannot be started, `OSError`.
+    """
+    if not sys.executable or getattr(sys, "frozen", False):
+        raise OSError("there is no Python to start")
+    paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)  # it finds the modules that this process finds
+    subprocess.run(
+        [sys.executable, "-P", "-c", "import pickle, sys; pickle.load(sys.stdin.buffer)()"],
+        input=pickle.dumps(work),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": paths},
+        start_new_session=True,
+        check=True,
+    )
 
 
 def compile_function(make_entries: Callable[[], Entries], name: str) -> None:
