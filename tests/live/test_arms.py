@@ -251,7 +251,7 @@ def test_a_retired_arm_that_is_forgotten_is_not_chosen(name: str) -> None:
 
 
 def test_an_arm_keeps_its_own_id_whatever_equal_one_is_used() -> None:
-    bandit, events = Bandit(make("ucb1"), arms=[0, 1, 2]), []  # type: tuple[Bandit, list[Event]]
+    bandit, events = Bandit(make("ucb1"), arms=[0, 1, 2]), []  # type: tuple[Bandit, list[dict[str, Any]]]
     bandit._state.events = events
     for verb in (bandit.retire, bandit.forget):
         bandit.update(np.int64(1), 1.0)
