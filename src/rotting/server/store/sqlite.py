@@ -235,6 +235,14 @@ class SQLiteDatabase(Database):
         connection = self._connect(apsw.SQLITE_OPEN_READONLY)
         try:
             self._check_header(connection)
+        except (apsw.CantOpenError, apsw.ReadOnlyError):
+            connection.close(True)
+            if self.path.with_name(f"{self.path.name}-wal").exists():
+                raise
+            # In a read-only folder SQLite cannot create a WAL. Nobody else can write there either, so the file is complete.
+            flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+            connection = apsw.Connection(f"{self.path.as_uri()}?immutable=1", flags=flags)
+            self._check_header(connection)
         except BaseException:
             connection.close(True)
             raise
