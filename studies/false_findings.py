@@ -42,7 +42,7 @@ def of_equal_means(differences: Floats, runs: int, rng: np.random.Generator) -> 
 
 
 def main() -> None:
-    """Write the tables into the page."""
+    """Print the tables, and write the second one into the page."""
     policies = RAWUCB(alpha=1.4, sigma=1.0), RAWUCB(alpha=1.0, sigma=1.0), UCB1(sigma=1.0)
     games = simulate(policies, two_arms(L=1.0, horizon=10_000), runs=RUNS, seed=SEED, checkpoints=[])
     raw, hasty, ucb1 = games.regret[:, :, -1]

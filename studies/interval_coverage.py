@@ -240,7 +240,7 @@ def means(pools: Pools) -> list[list[str]]:
 
 
 def main() -> None:
-    """Write the tables into the page."""
+    """Print the tables, and write that of our intervals of means into the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pool", type=Path, help="the regrets: read from this .npz, or played and kept there")
     path = parser.parse_args().pool
@@ -254,9 +254,12 @@ def main() -> None:
     for source in sources(pools):
         of_claims |= counts(source, SAMPLES)
     of_means = [f"n = {runs:,}" for runs in SKEWED]
+    of_both = means(pools)
+    of_ours = [[name, *cells] for name, label, *cells in of_both if label == "ours"]
     parts = {
         "claims": table(["runs", "claims with an interval", "median share", "lowest share"], summary(of_claims), "rrrr"),
-        "means": table(["values", "interval", *of_means], means(pools), "ll" + "r" * len(of_means)),
+        "both intervals": table(["values", "interval", *of_means], of_both, "ll" + "r" * len(of_means)),
+        "means": table(["values", *of_means], of_ours, "l" + "r" * len(of_means)),
     }
     show({name: ", ".join(map(str, row)) for name, row in of_claims.items()} | parts)
     fill(PAGE, parts)

@@ -8,12 +8,11 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import numpy as np
 
 import rotting
-from docs.page_tables import fill, show, table
+from docs.page_tables import show, table
 from rotting.common.arrays import Floats
 from rotting.common.progress import Progress
 from rotting.logs.advice import Gain, advise, gains_on
@@ -24,7 +23,6 @@ from rotting.logs.replay import PolicyReplay, replay
 from rotting.problems import optimal_rewards
 from studies.made_logs import LOGGERS, REWARDS, TRUTHS, Cell, World, cells, make_world
 
-PAGE = Path(__file__).parent.parent / "docs" / "intervals.md"
 LOGS, ROUNDS, RUNS = 16, 3_000, 40  # 16 logs of each kind of rewards: 48 for each truth and logger
 SEED = 10_000  # the intervals were developed on smaller seeds
 POLICIES = (rotting.RAWUCB(sigma="estimate"), rotting.UCB1(sigma="estimate"))
@@ -117,7 +115,7 @@ def _share(counts: Counts, what: str) -> str:
 
 
 def pages(figures: Mapping[str, Counts]) -> dict[str, str]:
-    """Return the table of the page, and the counts of each cell."""
+    """Return the table of the shares, and the counts of each cell."""
     rows = []
     for truth in TRUTHS:
         for logger in LOGGERS:
@@ -135,12 +133,9 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=LOGS, help="logs for each cell of the tables (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rows of a log (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=SEED, help="of the first log (default: %(default)s)")
-    parser.add_argument("--write", action="store_true", help="write the tables of the page anew")
     options = parser.parse_args()
     figures = measure(options.logs, options.rounds, options.seed)
     show(pages(figures))
-    if options.write:
-        fill(PAGE, pages(figures))
 
 
 if __name__ == "__main__":

@@ -61,10 +61,8 @@ EXCUSED = {
     ("docs/guides/from-river-and-mabwiser.md", "mab.add_arm("): MABWISER,
     ("docs/guides/from-smpybandits.md", "from SMPyBandits.Arms import Bernoulli"): SMPYBANDITS,
     ("docs/guides/from-smpybandits.md", "for k, policy"): SMPYBANDITS,
-    ("docs/guides/from-smpybandits.md", "from SMPyBandits.Policies import SWUCB"): SMPYBANDITS,
     ("docs/guides/from-smpybandits.md", "from SMPyBandits.Arms import RestedRotting"): SMPYBANDITS,
     ("docs/guides/from-smpybandits.md", "class RoundRobin"): SMPYBANDITS,
-    ("docs/guides/from-smpybandits.md", "policy = UCB(2)"): SMPYBANDITS,
 }
 
 
