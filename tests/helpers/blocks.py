@@ -40,7 +40,7 @@ RUN_BY = {
     ("docs/guides/from-river-and-mabwiser.md", "for song, liked"): "tests/docs/test_guides.py::test_the_code_for_river_works",
     ("docs/guides/from-river-and-mabwiser.md", "policy.pull("): "tests/docs/test_guides.py::test_the_code_for_river_works",
     ("docs/guides/serving.md", "site=http"): "tests/docs/test_serving_page.py::test_the_commands_of_the_guide_work",
-    ("docs/guides/serving.md", "curl -sS -X PUT $site-of-may"): (
+    ("docs/guides/serving.md", "curl -sS http://127.0.0.1:8000/v1/bandits"): (
         "tests/docs/test_serving_page.py::test_the_commands_of_the_guide_work"
     ),
     ("docs/guides/serving.md", "worker_processes"): (
