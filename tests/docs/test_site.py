@@ -118,6 +118,12 @@ def test_the_pictures_of_the_gallery_have_short_code() -> None:
         assert len(lines) <= 20, path.name
 
 
+def test_each_step_to_add_your_own_has_short_code() -> None:
+    steps = ("import math", "from typing import NamedTuple", "from rotting.kit import power")
+    codes = [blocks.block("docs/pages/tutorials/your_own.py", each) for each in steps]
+    assert max(sum(1 for line in code.splitlines() if line.strip()) for code in codes) <= 30
+
+
 def test_the_files_named_beside_the_paper_are_links(site: Path) -> None:
     built = (site / "paper.html").read_text("utf-8")
     named = re.findall(r"`((?:\w+/)+\w+)\.py`", (make_site.DOCS / "paper.md").read_text("utf-8"))

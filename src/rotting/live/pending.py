@@ -17,7 +17,7 @@ arm again and again. With `pending="shrink"`, pending decisions therefore shrink
 
 A policy that draws, or that has no index, chooses among the arms that have a reward or were never chosen, as long as there are
 any. Two kinds of policies need no rule: those that divide rewards by propensities, and `Uniform`. docs/delays.md measures the
-regret that this rule saves, and compares it with other rules.
+regret that this rule saves.
 """
 
 import copy
