@@ -18,7 +18,7 @@ from rotting.problems import two_arms
 from rotting.registry import list_policies, make
 from rotting.simulation.engines.threads import Threads
 from rotting.simulation.result import Result
-from rotting.simulation.simulate import simulate
+from rotting.simulation.simulate import default_workers, simulate
 from tests.conftest import INTERPRETED
 from tests.helpers.command import SIMULATE, SMALL, parse_strict_json, run_command
 from tests.helpers.compiler_programs import compiled_only, run
@@ -204,8 +204,10 @@ def test_a_scheduler_of_the_settings_that_does_not_answer(capsys: pytest.Capture
     assert "scheduler must answer within 0.2 s, got 'tcp://127.0.0.1:1'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("runs", "code"), [("2", 0), ("0", 2)])
-def test_a_cluster_is_left_at_the_end(runs: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("asked", "runs", "code"), [("3", "2", 0), (None, "2", 0), ("3", "0", 2)])
+def test_dask_is_asked_for_the_workers_and_closed(
+    asked: str | None, runs: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("distributed")
     from rotting.simulation.engines import dask
 
@@ -216,13 +218,14 @@ def test_a_cluster_is_left_at_the_end(runs: str, code: int, monkeypatch: pytest.
             made.append("closed")
             super().close()
 
-    def connect(address: str | None = None, timeout: float | None = None) -> Threads:
-        made.append((address, timeout))
+    def connect(address: str | None = None, timeout: float | None = None, workers: int | None = None) -> Threads:
+        made.append((address, timeout, workers))
         return Closed(1)
 
     monkeypatch.setattr(dask, "connect", connect)
-    assert cli.main(["simulate", "--policy", "ucb1", *SMALL, "--runs", runs, "--engine", "dask"]) == code
-    assert made[0] == (None, 30.0)
+    workers = [] if asked is None else ["--workers", asked]
+    assert cli.main(["simulate", "--policy", "ucb1", *SMALL, "--runs", runs, "--engine", "dask", *workers]) == code
+    assert made[0] == (None, 30.0, default_workers() if asked is None else int(asked))
     assert set(made[1:]) == {"closed"}
 
 

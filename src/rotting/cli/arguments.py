@@ -217,7 +217,7 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
         help="threads (the default), cuda, dask, or auto: the GPU for large simulations. Does not change the result",
     )
     parser.add_argument(
-        "--scheduler", metavar="ADDRESS", help="Dask scheduler to use with --engine dask; default: DASK_SCHEDULER_ADDRESS"
+        "--scheduler", metavar="ADDRESS", help="Dask scheduler to use with --engine dask; default: a cluster on this machine"
     )
     parser.add_argument("--timeout", default="30", metavar="SECONDS", help="how long to wait for the scheduler; default: 30")
 
@@ -248,7 +248,7 @@ def read_engine(options: argparse.Namespace) -> "Iterator[AnyEngine]":
     if options.scheduler is not None and options.engine != "dask":
         raise UserError(f"scheduler must be given with --engine dask, got --engine {options.engine}")
     from rotting.common.rules import positive
-    from rotting.simulation.simulate import simulate_all
+    from rotting.simulation.simulate import default_workers, simulate_all
 
     with user_errors():
         timeout = positive("timeout", parse_value(options.timeout))
@@ -257,10 +257,11 @@ def read_engine(options: argparse.Namespace) -> "Iterator[AnyEngine]":
             simulate_all([], progress=False, engine=options.engine)  # no games: only checks that the engine can be used
         yield options.engine
         return
+    workers = read_workers(options)
     with user_errors():
         from rotting.simulation.engines.dask import connect
 
-        engine = connect(options.scheduler, timeout)
+        engine = connect(options.scheduler, timeout, default_workers() if workers is None else workers)
     with closing(engine):
         yield engine
 

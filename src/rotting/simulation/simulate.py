@@ -69,7 +69,7 @@ def _make_engine(engine: object, workers: int | None, simulations: Sequence[Simu
     if engine == "dask":
         from rotting.simulation.engines.dask import connect  # noqa: PLC0415 - an extra
 
-        return connect(compile=compile)
+        return connect(workers=threads, compile=compile)
     if engine == "cuda" or (engine == "auto" and mode != "never" and _is_worth_a_gpu(simulations, threads)):
         from rotting.simulation.engines.cuda import Cuda, check_supported  # noqa: PLC0415 - an extra
 

@@ -397,13 +397,12 @@ if __name__ == "__main__":
     assert done.stdout == "True\n", done.stderr
 
 
-def test_a_cluster_must_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> Any:
-        raise ValueError("No clients found")
-
-    monkeypatch.setattr(distributed, "get_client", none)
-    with pytest.raises(EngineError, match="engine='dask' needs a client or the address of a scheduler, got neither; engine="):
-        connect()
+def test_a_script_that_every_worker_would_play_is_told(tmp_path: Path) -> None:
+    done = run_script(tmp_path, "rotting.simulate(engine='dask', **games)\n")
+    message = (
+        "rotting.errors.EngineError: engine='dask' must be able to start workers, got RuntimeError, Nanny failed to start: "
+    )
+    assert done.stderr.splitlines()[-1] == f"{message}{engine._GUARD}"
 
 
 def test_clients_that_cannot_play_are_told(client: Any) -> None:

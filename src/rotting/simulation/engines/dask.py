@@ -6,6 +6,8 @@ their threads, or on their GPU if all of them were started with the resource GPU
 """
 
 import hashlib
+import multiprocessing
+import signal
 import time
 import warnings
 from collections import deque
@@ -34,7 +36,13 @@ _PATIENCE = 10.0  # seconds without a worker after which a warning is given
 _GPU = "GPU"  # the resource of workers that have one
 _CPU_ROUNDS, _GPU_ROUNDS = 5 * 10**6, 10**9  # of one future, at most: some seconds, beside an overhead of some milliseconds
 _PARTS = 4  # futures for each slot of a worker into which the remaining work is cut, so that all workers finish together
+_QUIET_CONFIG = {  # less monitoring of local workers, which have no dashboard
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.profile.enabled": False,
+}
 _ACTIVE = ("executing", "long-running")  # states that a worker gives a future which is not cancelled
+_GUARD = "a script must start them under `if __name__ == '__main__':`, since every worker imports the script"
 
 RunRanges = list[tuple[int, int]]
 """The first run and the number of runs of each task."""
@@ -42,12 +50,19 @@ FutureResult = list[tuple[int, Chunk]] | None
 """The result of a future: chunks, each with its first run; None if it was stopped."""
 
 
-def connect(address: str | None = None, timeout: float | None = None, compile: CompileMode = "auto") -> "Dask":
+def connect(
+    address: str | None = None,
+    timeout: float | None = None,
+    workers: int | None = None,
+    compile: CompileMode = "auto",
+) -> "Dask":
     """Return the engine of a cluster.
 
     Args:
-        address: the address of the scheduler. By default the current client, or the scheduler of Dask's configuration.
+        address: the address of the scheduler. By default the current client, or the scheduler of Dask's configuration, or new
+            workers on this machine.
         timeout: seconds to wait for the scheduler, by default those of Dask's configuration.
+        workers: the number of new workers on this machine, if there is no scheduler.
         compile: when the workers compile, as for `simulate`.
     """
     if address is None:
@@ -55,15 +70,34 @@ def connect(address: str | None = None, timeout: float | None = None, compile: C
             return Dask(distributed.get_client(), compile=compile)
         address = dask.config.get("scheduler-address", None)  # set by DASK_SCHEDULER_ADDRESS
     if address is None:
-        raise EngineError(
-            "engine='dask' needs a client or the address of a scheduler, got neither; engine='threads' plays on this machine"
-        )
+        return Dask(_client_of_this_machine(workers), closes_client=True, compile=compile)
     limit = {} if timeout is None else {"timeout": timeout}
     try:
         return Dask(distributed.Client(address, **limit), closes_client=True, compile=compile)
     except (OSError, ValueError) as error:  # a time-out is an OSError
         within = "" if timeout is None else f" within {timeout:g} s"
         raise EngineError(f"scheduler must answer{within}, got {address!r}: {_first_line(error)}") from error
+
+
+def _client_of_this_machine(workers: int | None) -> distributed.Client:
+    """Start workers on this machine, and return their client."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # while a new process imports its parent's script
+        raise EngineError(f"engine='dask' must not start workers in a worker: {_GUARD}")
+    try:
+        with dask.config.set(_QUIET_CONFIG):
+            client = distributed.Client(n_workers=workers, threads_per_worker=1, dashboard_address=":0")
+    except RuntimeError as error:
+        raise EngineError(f"engine='dask' must be able to start workers, got {_first_line(error)}: {_GUARD}") from error
+    client.register_plugin(IgnoreSigint())
+    return client
+
+
+class IgnoreSigint(distributed.WorkerPlugin):
+    """Makes a worker ignore Ctrl-C, which a terminal sends to all processes: the client stops the workers."""
+
+    def setup(self, worker: distributed.Worker) -> None:
+        """Ignore SIGINT in the process of the worker."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class Dask:
