@@ -306,6 +306,17 @@ def test_a_notebook_shows_pulls_and_mean_rewards_of_the_arms() -> None:
             assert f">{number}</td>" in shown
 
 
+def test_a_picture_has_labels_colours_and_an_order_of_ones_own() -> None:
+    played = shown_game()
+    for ax in played.plot(arms=[1, 0], labels=["jazz", "rock"], colors={"rock": "red"}).axes:
+        lines = ax.get_lines()
+        assert [line.get_label() for line in lines] == ["jazz", "rock"]
+        assert lines[1].get_color() == "red"
+    for labels in (["jazz"], ["jazz", "jazz"], "ab"):
+        with pytest.raises(ValueError, match="^labels must be one text for each of 2 arms, got"):
+            played.plot(arms=[1, 0], labels=labels)
+
+
 def test_a_notebook_shows_indices_as_the_picture_does_without_the_first_ones() -> None:
     played = rotting.play(rotting.RAWUCB(), rotting.problems.two_arms(horizon=200))
     assert played.index is not None

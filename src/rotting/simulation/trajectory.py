@@ -9,11 +9,12 @@ import numpy as np
 
 from rotting.common.arrays import AnyArray, ArmNumbers, Floats, Ints
 from rotting.common.display.figures import Curve, Figure, Panel
-from rotting.common.display.plots import plot_figure
+from rotting.common.display.plots import Colours, check_colours, plot_figure
 from rotting.common.html_parts import block, drawing, row
 from rotting.common.html_parts import table as html_table
 from rotting.common.progress import Progress
 from rotting.common.rules import nonnegative_int, run_number
+from rotting.common.short_numbers import plural
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError, MissingExtraError
 from rotting.policies.kernels.readable_errors import is_library_code
 from rotting.policies.parts.plain import is_plain
@@ -147,6 +148,8 @@ class Trajectory:
         arms: Sequence[int] | None = None,
         title: str | None = None,
         ax: "Sequence[Axes] | None" = None,
+        labels: Sequence[str] | None = None,
+        colors: Colours = None,
     ) -> "Picture":
         """Draw the pulls, the indices and the means of the arms over the rounds, one below the other.
 
@@ -154,9 +157,11 @@ class Trajectory:
 
         Args:
             path: a new image file (.png, .pdf, .svg); None makes a figure that pyplot shows.
-            arms: which arms to draw; all by default, or the eight that were pulled most.
+            arms: which arms to draw, in this order; all by default, or the eight that were pulled most.
             title: above the picture; by default the policy and the problem.
             ax: the axes to draw into, one for each of the pictures; None makes a figure.
+            labels: one text for each arm that is drawn.
+            colors: one for each arm that is drawn, or a dict by labels.
 
         Returns:
             The Matplotlib figure.
@@ -169,7 +174,9 @@ class Trajectory:
             >>> import matplotlib.pyplot
             >>> matplotlib.pyplot.close("all")
         """
-        return plot_figure(self._figure(self._shown(arms), title), path, ax, captioned=title is None)
+        figure = self._figure(self._shown(arms), title, labels)
+        figure = replace(figure, colours=check_colours(figure.labels, colors))
+        return plot_figure(figure, path, ax, captioned=title is None)
 
     def _shown(self, arms: Iterable[int] | None) -> list[int]:
         K = self.problem.n_arms
@@ -186,12 +193,14 @@ class Trajectory:
             raise InvalidValueError("arms", "hold at least one arm", chosen, got="none")
         return list(dict.fromkeys(chosen))
 
-    def _figure(self, arms: Sequence[int], title: str | None) -> Figure:
-        rounds = np.arange(1, self.horizon + 1)
+    def _figure(self, arms: Sequence[int], title: str | None, labels: Sequence[str] | None = None) -> Figure:
+        rounds, named = np.arange(1, self.horizon + 1), [f"arm {i}" for i in arms] if labels is None else labels
+        if isinstance(labels, str) or len({*named}) != len(arms):
+            raise InvalidValueError("labels", f"be one text for each of {plural(len(arms), 'arm')}", labels)
 
         def panel(name: str, label: str, values: Floats | Ints, y_max: float | None = None) -> Panel:
             finite = np.where(np.isfinite(values), values, np.nan)
-            curves = tuple(Curve(f"arm {i}", rounds, finite[:, k]) for k, i in enumerate(arms))
+            curves = tuple(Curve(label, rounds, finite[:, k]) for k, label in enumerate(named))
             note = "Higher in the first rounds" if y_max is not None and np.nanmax(finite) > y_max else ""
             return Panel(name, "round t", label, curves, y_max=y_max, note=note)
 
@@ -209,8 +218,8 @@ class Trajectory:
         which = f", {len(arms)} of {K} arms" if len(arms) < K else ""
         against = " ".join(regret_against(self.reference))
         caption = f"Run {self.run}, seed {self.seed}{which}. Regret at the end: {self.regret[-1]:,.4g}. {against}"
-        named = title if title is not None else f"{self.policy.label} on {self._problem_name}"
-        return Figure("run", named, caption, tuple(panels), columns=1)
+        heading = title if title is not None else f"{self.policy.label} on {self._problem_name}"
+        return Figure("run", heading, caption, tuple(panels), columns=1)
 
 
 def play(
