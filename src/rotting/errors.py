@@ -209,7 +209,7 @@ class StoreError(RottingError, OSError):
 
     Args:
         reason: what is wrong, as the rest of a sentence that begins with the path; it does not name the file.
-        path: the file. The message is `path` and then `reason`.
+        path: the file, or the address of the database. The message is `path`, or "the store", and then `reason`.
 
     Example:
         >>> error = StoreFailedError("is closed: open it again", "/data/songs.rot")
@@ -220,8 +220,11 @@ class StoreError(RottingError, OSError):
     """
 
     def __init__(self, reason: str = "", path: object = None) -> None:
-        super().__init__(reason if path is None else f"{path} {reason}")
-        self.reason = reason
+        super().__init__(f"{'the store' if path is None else path} {reason}")
+        self.reason, self.path = reason, path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.reason, self.path)
 
 
 class NotAStoreError(StoreError):

@@ -22,6 +22,7 @@ from rotting.errors import (
     ServiceDeniedError,
     ServiceError,
     ServiceUnreachableError,
+    StoreError,
     StoreFailedError,
     StoreFullError,
     brief,
@@ -36,7 +37,7 @@ MAX_CONTENT = 64 * 2**20
 
 _TEMPORARY = {408, 429, 502, 503, 504, 507}  # statuses of problems that another attempt may not meet
 _ERRORS_BY_STATUS: dict[int, type[RottingError]] = {401: ServiceDeniedError, 403: ServiceDeniedError, 429: ServiceError}
-_ERRORS_BY_TYPE: dict[str, type[RottingError]] = {
+_STORE_ERRORS: dict[str, type[StoreError]] = {
     "urn:rotting:problem:store-failed": StoreFailedError,
     "urn:rotting:problem:store-full": StoreFullError,
 }
@@ -143,7 +144,10 @@ def _problem(response: ClientResponse) -> RottingError:
         document = msgspec.json.decode(response.content, type=_Problem)
     except (ValueError, RecursionError):
         return _unreadable(response)
-    kind = _ERRORS_BY_TYPE.get(document.type) or _ERRORS_BY_STATUS.get(response.status)
+    store_error = _STORE_ERRORS.get(document.type)
+    if store_error is not None:
+        return store_error(document.detail.removeprefix("the store "))
+    kind = _ERRORS_BY_STATUS.get(response.status)
     if kind is not None or not 400 <= response.status < 500:
         return (kind or ServiceError)(document.detail)
     if document.field is None or document.rule is None or document.value is None:  # from a proxy
