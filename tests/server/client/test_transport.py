@@ -4,14 +4,12 @@ import asyncio
 import re
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,7 @@ from tests.helpers.raw_service import RawConnection, names, raw_service
 Caller = Callable[..., list[Any]]
 
 
-def call_blocking(url: str, afters: list[str], between: Callable[[], None] = lambda: None, **settings: Any) -> list[Any]:
+def call_blocking(url: str, afters: list[str], **settings: Any) -> list[Any]:
     """Ask for names, one call after another; return what each call returned or raised."""
     results: list[Any] = []
     with rotting.Client(url, **{"retries": 0, "timeout": 20.0, **settings}) as client:
@@ -34,7 +32,6 @@ def call_blocking(url: str, afters: list[str], between: Callable[[], None] = lam
                 results.append(client.bandits(after).names)
             except ServiceError as error:
                 results.append(error)
-            between()
     return results
 
 
@@ -44,8 +41,8 @@ def call_in_a_thread(*args: Any, **settings: Any) -> list[Any]:
         return threads.submit(call_blocking, *args, **settings).result(60)
 
 
-def call_async(url: str, afters: list[str], between: Callable[[], None] = lambda: None, **settings: Any) -> list[Any]:
-    """Do the same with an `AsyncClient`; `between` blocks the event loop."""
+def call_async(url: str, afters: list[str], **settings: Any) -> list[Any]:
+    """Do the same with an `AsyncClient`."""
 
     async def work() -> list[Any]:
         results: list[Any] = []
@@ -55,7 +52,6 @@ def call_async(url: str, afters: list[str], between: Callable[[], None] = lambda
                     results.append((await client.bandits(after)).names)
                 except ServiceError as error:
                     results.append(error)
-                between()
         return results
 
     return asyncio.run(work())
@@ -148,13 +144,6 @@ def test_requests_go_below_the_path_of_the_address_with_the_token(call: Caller) 
 # --- ConnectionsX------------
 
 
-@all_ways
-def test_connections_carry_one_call_after_another(call: Caller) -> None:
-    with raw_service(respond_to_all) as service:
-        assert call(service.url, [str(k) for k in range(50)]) == [[str(k)] for k in range(50)]
-        assert len(service.connections) < 5
-
-
 def test_threads_share_connections_and_get_their_own_responses() -> None:
     def work(k: int) -> None:
         assert client.bandits(f"{k}").names == [f"{k}"]
@@ -238,32 +227,6 @@ def test_signals_are_handled_during_a_call_and_do_not_extend_it() -> None:
 # --- Servers that misbehave -------------------------------------------------------------------------------------------------
 
 OK = b"HTTP/1.1 200 OK\r\n"
-MALFORMED = {
-    "garbage": b"\x16\x03\x01 hello",
-    "another version": b"HTTP/2 200\r\n\r\n",
-    "no length that is a number": OK + b"Content-Length: two\r\n\r\n{}",
-    "two lengths": OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} ",
-    "a chunk too long": OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n",
-    "headers without end": OK + b"X: y\r\n" * 20_000,
-    "a header without end": OK + b"X: " + b"y" * 1_000_000,
-}
-
-
-@both
-@pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED.keys())
-def test_a_malformed_response_fails_at_once_and_the_next_call_uses_another_connection(call: Caller, data: bytes) -> None:
-    def serve(connection: RawConnection) -> None:
-        request = connection.request()
-        if connection.number == 0:
-            connection.send(data)
-            connection.request()  # waits until the client closes the connection
-        connection.respond(request)
-
-    with raw_service(serve) as service:
-        failed, succeeded = call(service.url, ["a", "b"])
-        assert isinstance(failed, ServiceUnreachableError)
-        assert succeeded == ["b"]
-        assert len(service.connections) == 2
 
 
 @both
@@ -279,48 +242,6 @@ def test_a_connection_that_ends_early_is_no_response(call: Caller, data: bytes) 
         [failed] = call(service.url, ["a"])
         assert isinstance(failed, ServiceUnreachableError)
         assert re.search("connection closed before message completed|end of file before|unexpected EOF", str(failed))
-
-
-@both
-@pytest.mark.parametrize("extra", [b"x", b"\r\n", names(b"after=wrong")])
-def test_bytes_after_a_response_are_never_taken_for_the_next_one(call: Caller, extra: bytes) -> None:
-    """Whether they come with the response or later, while the connection is idle."""
-    sent = threading.Event()
-
-    def serve(connection: RawConnection) -> None:
-        for is_late in (connection.number == 0, False):
-            request = connection.request()
-            connection.respond(request, b"" if is_late else extra)
-            if is_late:
-                time.sleep(0.05)
-                connection.send(extra)
-            sent.set()
-
-    def wait() -> None:
-        assert sent.wait(60)
-        sent.clear()
-
-    with raw_service(serve) as service:
-        assert call(service.url, ["a", "b", "c"], between=wait) == [["a"], ["b"], ["c"]]
-        assert len(service.connections) == 3
-
-
-@both
-def test_a_connection_that_the_server_closed_while_it_was_idle_is_replaced(call: Caller) -> None:
-    closed = threading.Event()
-
-    def serve(connection: RawConnection) -> None:
-        connection.respond(connection.request())
-        with suppress(OSError):  # the client may have been faster
-            connection.socket.shutdown(socket.SHUT_RDWR)
-        closed.set()
-
-    def wait() -> None:
-        assert closed.wait(60)
-        closed.clear()
-
-    with raw_service(serve) as service:
-        assert call(service.url, ["a", "b", "c"], between=wait) == [["a"], ["b"], ["c"]]
 
 
 @both
@@ -350,19 +271,6 @@ def test_a_response_without_end_is_not_read_to_its_end(call: Caller, start: byte
     with raw_service(serve) as service:
         [failed] = call(service.url, ["a"])
         assert isinstance(failed, ServiceError)
-
-
-@both
-def test_interim_responses_and_chunks_are_read(call: Caller) -> None:
-    def serve(connection: RawConnection) -> None:
-        while True:
-            _head, _, body = names(connection.request()).partition(b"\r\n\r\n")
-            chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:5], body[5:], b""))
-            connection.send(b"HTTP/1.1 103 Early Hints\r\n\r\n" + OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
-
-    with raw_service(serve) as service:
-        assert call(service.url, ["a", "b"]) == [["a"], ["b"]]
-        assert len(service.connections) == 1
 
 
 @both
@@ -401,17 +309,6 @@ def test_a_response_that_says_why_the_request_was_not_read_is_used() -> None:
 
 
 # --- Other ways to connect --------------------------------------------------------------------------------------------------
-
-
-@both
-def test_an_address_of_ip_version_6(call: Caller) -> None:
-    try:
-        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
-    except OSError:
-        pytest.skip("there is no IP version 6")
-    with raw_service(respond_to_all, host="::1") as service:
-        assert call(f"http://[::1]:{service.port}", ["a", "b"]) == [["a"], ["b"]]
-        assert len(service.connections) == 1
 
 
 @pytest.fixture(scope="module")
@@ -461,38 +358,3 @@ def test_a_proxy_forwards_requests(call: Caller, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setenv("http_proxy", proxy.url)
         assert call("http://songs.example:8000/rot", ["a"]) == [["a"]]
     assert requests[0].startswith(b"GET http://songs.example:8000/rot/v1/bandits?after=a&limit=1000 HTTP/1.1\r\n")
-
-
-@both
-@pytest.mark.parametrize("status", [200, 403])
-def test_a_proxy_opens_tunnels(call: Caller, status: int, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def tunnel(connection: RawConnection) -> None:
-        head = connection.request().split(b"\r\n")[0].decode()
-        assert head == f"CONNECT localhost:{service.port} HTTP/1.1"
-        connection.send(b"HTTP/1.1 %d x\r\n\r\n" % status)
-        if status != 200:
-            return
-        with socket.create_connection(("127.0.0.1", service.port)) as far:
-
-            def back() -> None:
-                with suppress(OSError):
-                    while data := far.recv(65_536):
-                        connection.send(data)
-
-            thread = threading.Thread(target=back)
-            thread.start()
-            with suppress(OSError):
-                while data := connection.socket.recv(65_536):
-                    far.sendall(data)
-            far.shutdown(socket.SHUT_RDWR)
-            thread.join(60)
-
-    with raw_service(respond_to_all, tls=server_context(certificate)) as service, raw_service(tunnel) as proxy:
-        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        monkeypatch.setenv("https_proxy", proxy.url)
-        results = call(f"https://localhost:{service.port}", ["a", "b"])
-        if status == 200:
-            assert results == [["a"], ["b"]]
-            assert len(service.connections) == len(proxy.connections) == 1
-        else:
-            assert all(isinstance(each, ServiceUnreachableError) for each in results)

@@ -25,7 +25,7 @@ from typing import (
 )
 from urllib.parse import quote, urlencode
 
-from msgspec import convert
+from msgspec import Struct, convert
 
 from rotting.common.json_data import find_nonfinite
 from rotting.common.rules import positive_int
@@ -180,6 +180,15 @@ def _to_list(name: str, values: Iterable[T] | None) -> list[T] | None:
 # A built-in exception of these functions means that a response is not as documented; the caller gets a `ServiceError` then.
 
 
+class _Named(Struct):
+    name: str
+
+
+class _Names(Struct):
+    bandits: list[_Named]
+    next: str | None
+
+
 def _parse_nothing(data: object) -> None:
     """Ignore the body of a response: its status says that the request succeeded."""
 
@@ -236,7 +245,7 @@ class BanditPage(NamedTuple):
 
 
 def _parse_bandits(data: object) -> BanditPage:
-    found = convert(data, m.BanditsResponse)
+    found = convert(data, _Names)
     return BanditPage([each.name for each in found.bandits], found.next)
 
 

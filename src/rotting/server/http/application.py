@@ -121,7 +121,6 @@ async def _endpoint(service: Service, by_method: dict[str, Route], request: Requ
     began = time.monotonic()
     route = by_method["GET" if request.method == "HEAD" else request.method]
     await service.start()  # in an application that is mounted in another one, nobody else does
-    service.running += 1
     try:
         check_parameters(request.path_params)
         holder = service.admission.check(request, route.scope, request.path_params.get("name"))
@@ -131,8 +130,6 @@ async def _endpoint(service: Service, by_method: dict[str, Route], request: Requ
         response = Response(status_code=_CLIENT_GONE)
     except Exception as error:  # noqa: BLE001 - whatever it is, the client must get a response
         response = problem_response(_problem(request, error))
-    finally:
-        service.running -= 1
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
     return _count(service, response, began, route.path)

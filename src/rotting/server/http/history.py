@@ -283,20 +283,16 @@ class Histories:
     def _get(self, record: BanditRecord) -> RewardBuckets:
         with self._lock:
             found = self._cached.get(record.id)
-        if found is None or found.last_read < record.base:  # what it has not read is gone
-            state = state_at_the_base(self._database, record)
-            offered = [state.arms.names[slot] for slot in state.arms.slots]
-            found = RewardBuckets(Pending.of(state), record.base, offered)
-            if state.limits is not None:
-                found.paused |= {state.arms.names[slot] for slot in state.limits.paused}
-        with self._lock:
-            known = self._cached.get(record.id)
-            if known is None or known.last_read < found.last_read:
-                self._cached[record.id] = known = found
+            if found is None or found.last_read < record.base:  # what it has not read is gone
+                state = state_at_the_base(self._database, record)
+                offered = [state.arms.names[slot] for slot in state.arms.slots]
+                found = self._cached[record.id] = RewardBuckets(Pending.of(state), record.base, offered)
+                if state.limits is not None:
+                    found.paused |= {state.arms.names[slot] for slot in state.limits.paused}
             self._cached.move_to_end(record.id)
             if len(self._cached) > _CACHED:
                 self._cached.popitem(last=False)
-            return known
+            return found
 
     def known(self, record: BanditRecord) -> RewardBuckets | None:
         """Return what was counted so far of a bandit, without reading on; None if nothing was."""

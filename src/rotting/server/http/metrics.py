@@ -103,9 +103,8 @@ class Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield what is counted elsewhere."""
         service = self._service
-        yield GaugeMetricFamily("rotting_requests_running", "Requests that are running", service.running)
-        yield GaugeMetricFamily("rotting_calls_waiting", "Calls that wait for a turn", service.turns.waiting)
-        yield GaugeMetricFamily("rotting_oldest_wait_seconds", "Age of the oldest of them", service.turns.oldest_wait())
+        wait = service.turns.oldest_wait()
+        yield GaugeMetricFamily("rotting_oldest_wait_seconds", "For how long the oldest call has waited for its turn", wait)
         with suppress(StoreError):  # the other metrics matter most when the store is away
             yield GaugeMetricFamily("rotting_bandits", "Bandits of the store", service.database.count())
             yield GaugeMetricFamily("rotting_store_bytes", "Size of the store", service.database.size())

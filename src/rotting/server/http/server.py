@@ -169,13 +169,5 @@ def serve(store: str | PathLike[str], settings: ServerSettings, options: Service
             loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_IGN)
 
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(main())
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop  # noqa: PLC0415 - not on every system
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

@@ -69,8 +69,6 @@ class Service:
         self.probes = CapacityLimiter(2)
         self.watchers: set[object] = set()
         """The clients that watch events."""
-        self.running = 0
-        """How many requests are running."""
         self._ticking: asyncio.Task[None] | None = None
         self._upkeep: threading.Thread | None = None
         self._next_upkeep = 0.0

@@ -467,12 +467,6 @@ class Turns:
         """Return a bandit as it is in memory, if it is; it may be behind its log."""
         return self._folded.get(name)
 
-    @property
-    def waiting(self) -> int:
-        """How many calls wait for a turn."""
-        with self._mutex:
-            return sum(len(lane.waiting) for lane in self._lanes.values())
-
     def oldest_wait(self) -> float:
         """Return for how many seconds the oldest call has been waiting for a turn."""
         with self._mutex:
