@@ -373,7 +373,7 @@ class Bandit(Generic[Arm]):
             >>> bandit.explain()["a"].mean, bandit.arms, bandit.rounds
             (0.5, ('a', 'b', 'c'), 5)
         """
-        from rotting.logs.tables import match_arms, read_rewards  # noqa: PLC0415 - it reads what `Log` reads, and builds on this
+        from rotting.live.past_decisions import match_arms, read_rewards  # noqa: PLC0415 - few programs need it
 
         state = self._state
         given = read_rewards(data, name, self._reward_rule, self.policy if state.learner.uses_propensity else None)

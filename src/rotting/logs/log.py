@@ -12,8 +12,8 @@ from rotting.common.display.tables import Column as TableColumn
 from rotting.common.display.tables import FormattedTable, number_format
 from rotting.common.html_parts import block
 from rotting.errors import InvalidTypeError, InvalidValueError
+from rotting.live.past_decisions import PROPENSITIES, REWARDS, Column, Labels, Table, check_lengths, read_table
 from rotting.live.values import Duration, seconds_in
-from rotting.logs.tables import PROPENSITIES, REWARDS, Column, Labels, Table, check_lengths, read_table
 
 
 class Log:
@@ -108,7 +108,7 @@ class Log:
             self.reward, self.young = _without_young(self.reward, self.time, delay, dated=dated, timed=time is not None)
         self.total_row = None if table.is_log else _total_row(rewards, columns["reward"])
         notes += [] if self.total_row is None else [f"{self.total_row[0].upper()}{self.total_row[1:]}."]
-        repeated = 0 if table.is_log or "decision" in columns or not dated else _repeated(self)
+        repeated = 0 if table.is_log or "decision" in columns else _repeated(self)
         if repeated:
             notes.append(f"{repeated:,} rows are equal to a row before them in all columns that were named: are they in twice?")
         self.notes = tuple(notes)
@@ -229,7 +229,7 @@ def _repeated(log: "Log") -> int:
         same &= np.diff(each[order]) == 0
     number = int(same.sum())
     # Rows share times that are rounded to hours or days; exact ones repeat if the rows do.
-    return number if number >= 0.01 * len(log) and np.unique(log.time).size > 0.4 * len(log) else 0
+    return number if number >= 0.01 * len(log) and np.unique(log.time).size > 0.8 * (len(log) - number) else 0
 
 
 def _check_available(arms: Labels, choices: Sequence[frozenset[Hashable]], column: Column) -> None:

@@ -80,7 +80,7 @@ class DurableBandit(Bandit[Arm]):
 
     def learn(self, data: object, *, unknown: UnknownArms = "refuse", name: str | None = None) -> int:
         """Learn many past rewards at once, as `Bandit.learn` does."""
-        from rotting.logs.tables import read_table  # noqa: PLC0415 - few programs need it
+        from rotting.live.past_decisions import read_table  # noqa: PLC0415 - few programs need it
 
         table = read_table(data, name)  # before the turn, which others wait for
         return self._change(lambda bandit: bandit.learn(table, unknown=unknown))

@@ -1,6 +1,6 @@
 """Reads past decisions in any form, and refuses the first value that cannot be right, with its row.
 
-`Log` and `Bandit.learn` use it. Data frames and columns that are given need no extra; Polars reads files.
+`Bandit.learn` and `Log` use it. Data frames and columns that are given need no extra; Polars reads files.
 
 The rewards of a bandit's own log are those that the bandit still knows: in the order of their decisions, without those of
 forgotten arms. Priors of arms are not rewards and are left out.
@@ -44,7 +44,7 @@ _KINDS = {
 }
 _SHEETS = (".xlsx", ".xls", ".ods", ".numbers")
 _PART = 100_000  # values of a column that are Python objects at once
-_SEPARATORS = "\t;,|"
+_SEPARATORS = ",\t;|"
 _PREAMBLE = 20  # lines at most that may stand above the names of the columns
 _TRUTHS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 _MISSING_WORDS = frozenset({"", "nan", "na", "null", "none"})
@@ -466,27 +466,22 @@ def _in_utf8(path: Path, content: bytes) -> tuple[bytes, list[str]]:
 def _layout(lines: Sequence[str]) -> tuple[str, int]:
     """Return the separator of a table, and how many lines stand above the names of its columns.
 
-    A separator other than a comma, and lines above the names, are assumed only if nothing else makes a table of these lines:
-    the names are then the first line with several columns, and all lines below have as many.
+    A separator must cut all lines from the names on into as many values. Of several, the one with the fewest lines above the
+    names is taken, and then the one with the most columns. If none does, commas separate, and the names come first.
 
     Example:
         >>> _layout(["a;b", "1;2,5", "2;3,5"]), _layout(["Report", "", "arm,reward", "a,1"]), _layout(["arm,reward", "a,1,0"])
         ((';', 0), (',', 2), (',', 0))
     """
+    found = []
     for separator in _SEPARATORS:
-        widths = [len(next(csv.reader([line], delimiter=separator), [])) for line in lines if line.strip() or not separator]
-        wide = next((k for k, width in enumerate(widths) if width > 1), None)
-        if wide is None or len(set(widths[wide:])) > 1 or (separator != "," and widths[wide] <= _commas(lines)):
-            continue
-        skipped = next(k for k, line in enumerate(lines) if len(next(csv.reader([line], delimiter=separator), [])) > 1)
-        return (separator, skipped) if skipped <= _PREAMBLE and len(widths) > wide + 1 else (separator, 0)
-    return ",", 0
-
-
-def _commas(lines: Sequence[str]) -> int:
-    """Return the number of columns if commas separate them, and all lines have as many; 1 if they do not."""
-    widths = {len(next(csv.reader([line]), [])) for line in lines if line.strip()}
-    return widths.pop() if len(widths) == 1 else 1
+        widths = [len(next(csv.reader([line], delimiter=separator), [])) for line in lines]
+        skipped = next((k for k, width in enumerate(widths) if width > 1), len(widths))
+        below = [width for line, width in zip(lines[skipped:], widths[skipped:], strict=True) if line.strip()]
+        if len(set(below)) == 1 and skipped <= (_PREAMBLE if len(below) > 1 else 0):
+            found.append((-skipped, below[0], separator))
+    skipped, _, separator = max(found, key=lambda each: each[:2], default=(0, 0, ","))
+    return separator, -skipped
 
 
 def _csv_error(path: Path, content: bytes, separator: str, skipped: int) -> InvalidValueError:
