@@ -1,8 +1,8 @@
 """Worlds whose truth is known, and logs of them: on what a diagnosis of a log must not be wrong.
 
-A row pays `base[arm] * taste[unit, arm] * wear(arm, n, x) * season(x)` on average: n counts the pulls of the arm by the unit of
-the row, and x is the time, from 0 to 1 over the log. Wear belongs to the arm; a season is shared by all arms. Each world is a
-trap or a case that a diagnosis should find.
+A row pays `base[arm] * taste[unit, arm] * wear(arm, n, x) * season(x) * context(unit, arm, x)` on average: n counts the pulls
+of the arm by the unit of the row, and x is the time, from 0 to 1 over the log. Wear belongs to the arm; a season is shared by
+all arms; a context is what else moves a unit or an arm. Each world is a trap or a case that a diagnosis should find.
 """
 
 import math
@@ -36,6 +36,7 @@ class World:
         taste: [unit, arm] factors.
         wear: of (arm, pulls of the arm by the unit, x).
         season: of x.
+        context: of (unit, arm, x).
         rewards: "clicks", "counts", "normal" or "money".
         weights: [unit or 1, arm] with which a static logger chooses; None if all arms are alike to it.
         logger: "static", "Thompson", "UCB" or "personal", which learns for each unit.
@@ -53,6 +54,7 @@ class World:
     taste: Floats
     wear: Factor = flat
     season: Factor = flat
+    context: Factor = flat
     rewards: str = "clicks"
     weights: Floats | None = None
     logger: str = "static"
@@ -142,7 +144,8 @@ def _wear(world: World, arm: Ints, unit: Ints, x: Floats) -> Floats:
 
 
 def _means(world: World, arm: Ints, unit: Ints, x: Floats) -> Floats:
-    return np.asarray(world.base[arm] * world.taste[unit, arm] * _wear(world, arm, unit, x) * world.season(x))
+    level = world.base[arm] * world.taste[unit, arm] * world.context(unit, arm, x)
+    return np.asarray(level * _wear(world, arm, unit, x) * world.season(x))
 
 
 def static_choices(world: World, x: Floats, unit: Ints, rng: np.random.Generator) -> Ints:
@@ -225,7 +228,8 @@ def _learn(
     for k, (now, u) in enumerate(zip(x.tolist(), unit.tolist(), strict=True)):
         arm = choose(u, np.flatnonzero(world.launches <= now))
         left = tired[u, arm] * math.exp(-world.rests * (k - seen[u, arm]))
-        mean = world.base[arm] * world.taste[u, arm] * world.wear(arm, int(left), now) * season[k]
+        level = world.base[arm] * world.taste[u, arm] * world.context(u, arm, now)
+        mean = level * world.wear(arm, int(left), now) * season[k]
         tired[u, arm], seen[u, arm] = left + 1, k
         arms[k], means[k] = arm, mean
         rewards[k] = pay(world.rewards, np.array(mean), rng)
@@ -338,6 +342,10 @@ def _lose(columns: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     return {**columns, "reward": np.where(lost, np.nan, columns["reward"])}
 
 
+def _dated(columns: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    return {**columns, "time": (columns["time"] * 1e6).astype("datetime64[us]")}
+
+
 def _list_available(launch: Floats, days: float) -> Callable[[dict[str, Any], np.random.Generator], dict[str, Any]]:
     def change(columns: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
         x = (columns["time"] - 1.7e9) / 86_400 / days
@@ -395,6 +403,18 @@ def make_world(name: str, seed: int) -> World:
         case "personal, tired":
             taste = rng.lognormal(0, 0.5, (20, 6))
             return _world(rng, PULLS, taste=taste, logger="personal", base=2 * equal, wear=_tiring(rng))
+        case "trends of units, targeted":
+            weights = np.where(np.arange(20)[:, None] % 6 == np.arange(6), 4.0, 0.5)
+            slopes = rng.uniform(-0.6, 0.6, 20)
+            return _world(rng, NONE, weights=weights, context=lambda unit, arm, x: 1 + slopes[unit] * (x - 0.5), low=0.03)
+        case "weekends of arms":
+            weekend = rng.choice([-0.45, 0.45], 6)
+            return _world(
+                rng, NONE, context=lambda unit, arm, x: 1 + weekend[arm] * (14 * x % 7 >= 5), days=14.0, change=_dated
+            )
+        case "good days of arms":
+            days = rng.lognormal(0.0, 0.2, (6, 28))
+            return _world(rng, NONE, context=lambda unit, arm, x: days[arm, np.minimum(28 * x, 27).astype(int)])
         case "tastes":
             return _world(rng, NONE, taste=rng.lognormal(0, 0.5, (20, 6)))
         case "changing mix":
@@ -491,6 +511,7 @@ WORLDS = (
         "bots",
     ),
     *("random season", "rare clicks", "rare clicks that end", "targeting", "personal", "personal, tired", "tastes"),
+    *("trends of units, targeted", "weekends of arms", "good days of arms"),
     *("changing mix", "changing mix, unseen", "ages", "launches into a falling audience", "launches, pulls"),
     *("launches, listed", "all age alike", "rise and fall", "small equal arms", "totals row", "missing rewards", "counts"),
     *("counts, pulls", "counts, time", "money", "money, pulls", "normal", "normal, both", "Thompson, steady"),

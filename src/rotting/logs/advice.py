@@ -213,7 +213,7 @@ def _misfit(log: Log, families: Sequence[FittedFamily], seed: int) -> str | None
                 f"its own choices would earn {mean:,.4g} on the problems that were fitted to the log, but earned {earned:,.4g}"
             )
         if random and random[0].low is not None and random[0].high is not None:
-            drawn = np.array([family.random_reward(log, run, seed) for run in runs])
+            drawn = family.random_rewards(log, runs, seed)
             low, high = _predicted(drawn)
             if high < random[0].low or low > random[0].high:
                 return (

@@ -95,6 +95,7 @@ class Cells:
     single: float  # the variance of a single reward, over its mean if changes are ratios
     stay: float  # the share of the log over which the unit of a row is seen, on average
     pattern: str  # of the calendar, which all arms share: "daily", "weekly", "daily and weekly"; "" without one
+    targeted: bool = False  # whether arms were chosen by unit
 
     @property
     def life(self) -> Floats:
@@ -140,9 +141,9 @@ def cells_of(log: Log) -> Cells:
     key = ((unit * n_arms + arm) * bins + where) * (_FRESH.size + 1) + np.searchsorted(_FRESH, own, side="right")
     found, cell = np.unique(key, return_inverse=True)
     rows = np.bincount(cell).astype(float)
-    pattern, season = _patterns(time, unit * n_arms + arm, reward, scale) if log.has_dates else ("", np.zeros(0))
-    exposure = sums_by(cell, 1 + season, found.size) if pattern and scale.ratios else rows
-    reward = reward - season if pattern and not scale.ratios else reward
+    pattern, season = _patterns(time, unit, arm, reward, scale) if log.has_dates else ("", np.zeros(size))
+    exposure = sums_by(cell, 1 + season, found.size) if scale.ratios else rows
+    reward = reward if scale.ratios else reward - season
     sums = sums_by(cell, reward, found.size)
     key = found // (_FRESH.size + 1)
     launch, last = np.full(n_arms, np.inf), np.full(n_arms, -np.inf)
@@ -183,43 +184,54 @@ def cells_of(log: Log) -> Cells:
 _PERIODS = {"daily": 86_400.0, "weekly": 604_800.0}  # in seconds
 _HARMONICS = (1, 2)
 _PARTS, _PHASES = 32, 48  # of the log, and of a period, into which rows are summed to find a pattern
-_CLEAR_PATTERN = 4.5  # standard errors
+_CLEAR_PATTERN, _CLEAR_ALONE = 4.5, 3.5  # standard errors: of the pattern of all arms, and of an arm that has another one
+_CYCLES = 1.9  # of a pattern that is taken out: two weeks are a little less from the first row to the last
+_FEWEST_ALONE = 100  # rewards other than 0 of such an arm
 _LEAST_SEASON = 0.1  # a factor below it is no estimate of these few waves
 
 
-def _patterns(time: Floats, pair: Ints, reward: Floats, scale: Scale) -> tuple[str, Floats]:
-    """Return the daily and weekly patterns that all arms share, and by how much they move each row: a ratio, or an addend.
+def _patterns(time: Floats, unit: Ints, arm: Ints, reward: Floats, scale: Scale) -> tuple[str, Floats]:
+    """Return the daily and weekly patterns that all arms share, and by how much patterns move each row: a ratio, or an addend.
 
-    A policy that plays one arm for hours sees only a part of the day with it, so that a day would look like wear.
+    A policy that plays one arm for hours sees only a part of the day with it, so that a day would look like wear. So would a
+    weekend at the end for an arm that only sells on weekdays: such an arm has a pattern of its own.
     """
-    counts = np.maximum(np.bincount(pair), 1)
-    level = (np.bincount(pair, reward) / counts)[pair]
+    pair = unit * (int(arm.max()) + 1) + arm
+    level = (np.bincount(pair, reward) / np.maximum(np.bincount(pair), 1))[pair]
     seconds = float(time[-1] - time[0])
     names, season = [], np.zeros(time.size)
     part = np.minimum((time - time[0]) * (_PARTS / max(seconds, 1e-9)), _PARTS - 1).astype(np.int64)
+    order = np.argsort(arm, kind="stable")
+    by_arm = np.split(order, np.cumsum(np.bincount(arm))[:-1])
+    alone = [rows for rows in by_arm if (reward[rows] != 0).sum() >= _FEWEST_ALONE]
     for name, period in _PERIODS.items():
-        cycles = seconds / period
-        if cycles < 0.99 * (2 if name == "daily" else 1):
+        if seconds < 0.99 * period * (2 if name == "daily" else 1):
             continue
-        phase = (time % period * (_PHASES / period)).astype(np.int64) % _PHASES
-        place = part * _PHASES + phase
-        expected = level * (1 + season) if scale.ratios else level + season
-        size = _PARTS * _PHASES
-        weight = sums_by(place, expected if scale.ratios else np.ones(time.size), size)
-        used = weight > 0
-        apart = sums_by(place, reward - expected, size)[used] / weight[used]
-        turn = 2 * np.pi * (np.arange(_PHASES) + 0.5) / _PHASES
-        waves = np.column_stack([wave(k * turn) for k in _HARMONICS for wave in (np.sin, np.cos)])
-        trend = np.vander((np.arange(_PARTS) + 0.5) / _PARTS, 4).repeat(_PHASES, axis=0)[used]
-        design, root = np.column_stack([trend, np.tile(waves, (_PARTS, 1))[used]]), np.sqrt(weight[used])[:, None]
-        (_, plain), (found, full) = (_least_squares(root * each, root[:, 0] * apart) for each in (trend, design))
-        degrees = int(used.sum()) - design.shape[1]
-        if degrees > 4 and chi_square_z((plain - full) / max(full / degrees, 1e-300), waves.shape[1]) > _CLEAR_PATTERN:
-            names.append(name)
-            if cycles >= 2:  # a single week may be anything
-                moved = (waves @ found[trend.shape[1] :])[phase]
-                season = np.maximum((1 + season) * (1 + moved), _LEAST_SEASON) - 1 if scale.ratios else season + moved
+        place = part * _PHASES + (time % period * (_PHASES / period)).astype(np.int64) % _PHASES
+        for k, rows in enumerate([np.arange(time.size), *alone]):
+            before = season[rows]
+            expected = level[rows] * (1 + before) if scale.ratios else level[rows] + before
+            z, moved = _waves(place[rows], reward[rows] - expected, expected if scale.ratios else np.ones(rows.size))
+            if k == 0 and z > _CLEAR_PATTERN:
+                names.append(name)
+            if z < (_CLEAR_ALONE if k else _CLEAR_PATTERN) or time[rows[-1]] - time[rows[0]] < _CYCLES * period:
+                continue  # a single week may be anything
+            season[rows] = np.maximum((1 + before) * (1 + moved), _LEAST_SEASON) - 1 if scale.ratios else before + moved
     return " and ".join(names), season
+
+
+def _waves(place: Ints, apart: Floats, weight: Floats) -> tuple[float, Floats]:
+    """Return how clearly the phases of a period differ, beside a smooth trend over its parts, and by how much at each row."""
+    weight, apart = (sums_by(place, each, _PARTS * _PHASES) for each in (weight, apart))
+    used = weight > 0
+    turn = 2 * np.pi * (np.arange(_PHASES) + 0.5) / _PHASES
+    waves = np.column_stack([wave(k * turn) for k in _HARMONICS for wave in (np.sin, np.cos)])
+    trend = np.vander((np.arange(_PARTS) + 0.5) / _PARTS, 4).repeat(_PHASES, axis=0)[used]
+    design, root = np.column_stack([trend, np.tile(waves, (_PARTS, 1))[used]]), np.sqrt(weight[used])[:, None]
+    (_, plain), (found, full) = (_least_squares(root * each, apart[used] / root[:, 0]) for each in (trend, design))
+    degrees = int(used.sum()) - design.shape[1]
+    z = chi_square_z((plain - full) / max(full / degrees, 1e-300), waves.shape[1]) if degrees > 4 else 0.0
+    return z, (waves @ found[trend.shape[1] :])[place % _PHASES]
 
 
 def _least_squares(design: Floats, values: Floats) -> tuple[Floats, float]:

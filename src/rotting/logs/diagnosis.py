@@ -8,7 +8,7 @@ logs of worlds in which much else moves.
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import NormalDist
@@ -318,6 +318,7 @@ def _find(log: Log) -> "_Findings":
     """Ask all questions of a log with a known reward."""
     cells = cells_of(log)
     choices = targeting(cells)
+    cells = replace(cells, targeted=choices.depends)
     changes = arm_changes(cells, FEWEST_EVENTS if cells.scale.ratios else 2 * FEWEST_EVENTS, choices.is_static)
     falling = [i for i in changes.arms if changes.falls(i, SMALL)]
     gap = gap_of(cells, changes.arms, falling) if falling else None
@@ -436,14 +437,9 @@ class _Findings:
         return Estimate(trend.value - drawn.value, math.hypot(trend.error, drawn.error), min(trend.clusters, drawn.clusters))
 
     @property
-    def all_fall(self) -> bool:
-        """Whether the level of all arms, but those that go their own way, falls at some time of the log."""
-        return self.others.worst.z < -3.5 or self.others.trend.value + 3 * self.others.trend.error < 0
-
-    @property
     def all_move(self) -> bool:
-        """Whether the level of these arms changes at all."""
-        return self.all_fall or self.others.moves > critical(0.98)
+        """Whether the level of all arms changes, but for those that go their own way."""
+        return self.others.trend.value + 3 * self.others.trend.error < 0 or self.others.moves > critical(0.98)
 
     def _nothing_falls(self) -> bool:
         """Return whether a loss of a quarter is excluded: of all arms, of single arms on average, and with own pulls."""

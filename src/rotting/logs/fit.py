@@ -7,7 +7,7 @@ level is that of all arms, times a factor whose distribution follows from its ev
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, NamedTuple, get_args
@@ -20,6 +20,7 @@ from rotting.common.rules import run_number
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.logs.cells import FEWEST_EVENTS, Clock, scale_of, sums_by
 from rotting.logs.cells import cells_of as cells_of_log
+from rotting.logs.games import openings_of
 from rotting.logs.levels import Cells, cells_of, draw_levels, levels_of, pull_starts, round_starts
 from rotting.logs.log import Log, check_log, positions
 from rotting.logs.trends import common_change, pulls_effect
@@ -107,7 +108,7 @@ class FittedFamily(ProblemFamily):
         first, cells = next(iter(self._cells.items()))
         self.noise = fitted_noise(rows.arm, rows.pulls if first == "pulls" else rows.round, rows.reward, cells)
         self._kind = PRODUCT if clock == "both" and self._lowest == 0.0 else SUM
-        self._pull_counts = _pull_counts(rows, self.n_arms, *self._starts)
+        self._pull_counts = _counts(rows.arm, rows.pulls, rows.round, self.n_arms, *self._starts)
         hasher = hashlib.sha256()
         for array in (rows.arm, rows.reward, rows.unit, rows.pulls, rows.own_pulls, *self._starts):  # all that it is made from
             hasher.update(np.ascontiguousarray(array).data)
@@ -164,24 +165,25 @@ class FittedFamily(ProblemFamily):
         few = np.clip(level[:, None] * factor[:, None] * common, self._lowest, self.noise.highest_mean)
         return np.where(self.few[:, None], few, levels)
 
-    def random_reward(self, log: Log, run: int, seed: int = 0) -> float:
-        """Return the mean reward of a random arm, as the log has worn it, in the problem of a run."""
-        pulls, rounds = self.curves(run, family_key(seed))
-        marks = np.linspace(0, len(log) - 1, _MARKS).astype(np.int64)
-        part = np.searchsorted(marks, np.arange(len(log)), side="left")
-        counts = np.zeros((marks.size, self.n_arms), np.int64)
-        np.add.at(counts, (part, log.arm), 1)
-        at_pulls = np.searchsorted(self._starts[0], np.cumsum(counts, axis=0), side="right") - 1
-        at_rounds = np.searchsorted(self._starts[1], marks, side="right") - 1
-        arms = np.arange(self.n_arms)
-        worn, season = pulls[arms, at_pulls], rounds[:, at_rounds].T
-        return float((worn * season if self._kind == PRODUCT else worn + season).mean())
-
     def log_reward(self, run: int, seed: int = 0) -> float:
         """Return the mean reward of the rows of the log with a known reward, all together, in the problem of a run."""
-        pulls, rounds = self.curves(run_number("run", run), family_key(seed))
+        return self._reward(self._pull_counts, run_number("run", run), seed)
+
+    def random_rewards(self, log: Log, runs: Iterable[int], seed: int = 0) -> Floats:
+        """Return what a random arm of those that can be chosen pays on average, as the log has worn it, in each run."""
+        marks, openings = np.unique(np.linspace(0, len(log) - 1, _MARKS).astype(np.int64)), openings_of(log)
+        before = np.zeros((marks.size, self.n_arms), np.int64)
+        np.add.at(before, (np.searchsorted(marks, np.arange(len(log))), log.arm), 1)
+        masks = openings.mask(self.n_arms)[openings.which[marks]]
+        mark, arm = np.nonzero(masks)
+        weights = 1 / masks.sum(axis=1)[mark] / marks.size
+        counts = _counts(arm, np.cumsum(before, axis=0)[mark, arm], marks[mark], self.n_arms, *self._starts, weights)
+        return np.array([self._reward(counts, run, seed) for run in runs])
+
+    def _reward(self, counts: Floats, run: int, seed: int) -> float:
+        pulls, rounds = self.curves(run, family_key(seed))
         both = pulls[:, :, None], rounds[:, None, :]
-        return float((self._pull_counts * (both[0] * both[1] if self._kind == PRODUCT else both[0] + both[1])).sum())
+        return float((counts * (both[0] * both[1] if self._kind == PRODUCT else both[0] + both[1])).sum())
 
     def _steps(self, run: int, key: int) -> Iterator[tuple[Steps, Steps]]:
         """Yield the pieces of each arm over pulls and over rounds."""
@@ -220,13 +222,13 @@ def _kept_curves(family: FittedFamily, run: int, key: int) -> Curves:
     return curves
 
 
-def _pull_counts(rows: Rounds, n_arms: int, pull_pieces: Ints, round_pieces: Ints) -> Floats:
-    """Return how often the log pulled each arm in each piece of pulls and of rounds."""
-    pulls = np.searchsorted(pull_pieces, rows.pulls, side="right") - 1
-    rounds = np.searchsorted(round_pieces, rows.round, side="right") - 1
-    shape = n_arms, pull_pieces.size, round_pieces.size
-    places = np.ravel_multi_index((rows.arm, pulls, rounds), shape)
-    return np.bincount(places, minlength=math.prod(shape)).astype(float).reshape(shape)
+def _counts(
+    arm: Ints, pulls: Ints, rounds: Ints, n_arms: int, pull_starts: Ints, round_starts: Ints, weights: Floats | None = None
+) -> Floats:
+    """Return how often each arm was met in each piece of pulls and of rounds."""
+    shape = n_arms, pull_starts.size, round_starts.size
+    pieces = (np.searchsorted(starts, at, side="right") - 1 for starts, at in ((pull_starts, pulls), (round_starts, rounds)))
+    return np.bincount(np.ravel_multi_index((arm, *pieces), shape), weights, math.prod(shape)).astype(float).reshape(shape)
 
 
 def _share_of_pulls(log: Log) -> tuple[float, float]:

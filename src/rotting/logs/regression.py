@@ -31,6 +31,7 @@ _SWEEPS = 100  # of alternating projections
 _LEVELLED = 1e-5  # the relative change of a sweep that ends them
 _LEAST_LEFT = 1e-4  # of the information on an effect: if levels leave less of it, they explain it
 _LARGEST = 30.0  # of an effect on a logarithmic scale: exp(30) is far above every ratio
+_FEWEST_IN_BIN, _FEWEST_BINS = 5, 30  # rewards, or events, in a bin of an arm, and pairs of such bins that are compared
 _LEAST_SHARE = 0.1  # a cluster with more than 90 % of the information counts ten times, not more
 
 
@@ -161,8 +162,17 @@ class Curves:
         self.total = self.sums.sum(axis=1, keepdims=True)
         bins = np.arange(cells.n_bins)
         self.by_bin = np.broadcast_to(bins, self.rows.shape)
-        self.by_unit_and_block = self.unit[:, None] * 6 + bins * 6 // cells.n_bins
-        self.by_unit_and_bin = self.unit[:, None] * cells.n_bins + bins
+        # Units may have trends of their own. If arms were chosen by unit, these are not those of the other arms.
+        blocks, parts = (1, 1) if cells.targeted else (6, cells.n_bins)
+        self.by_unit_and_block, self.by_unit_and_bin = (
+            [self.unit[:, None] * number + bins * number // cells.n_bins] if cells.has_units else []
+            for number in (blocks, parts)
+        )
+
+    def trend(self) -> Estimate:
+        """Return the linear change of all arms together over the log."""
+        fit = self.fit(None, (self.cells.x - 0.5)[:, None])
+        return fit.estimate(np.zeros(self.cells.n_arms), [self.by_bin, *self.by_unit_and_block], np.ones(1))
 
     def weights(self, mean: Floats, groups: slice | Ints = slice(None)) -> Floats:
         """Return the information of each cell, up to the dispersion."""
@@ -217,8 +227,20 @@ class Curves:
                 break
         mean = self.means(slope[:, None] * shape + basis @ calendar)
         left, fitted = self.sums - mean, self.arm.size + int((information > 0).sum()) + max(basis.shape[1] - 1, 0)
-        dispersion = _dispersion(left, self.weights(mean), self.rows, fitted, self.cells)
+        weight = self.weights(mean)
+        dispersion = max(_dispersion(left, weight, self.rows, fitted, self.cells), self._dispersion_of_bins(left, weight))
         return CurveFit(self, shape, basis, slope, calendar, information, mixed, rest, mean, left, dispersion)
+
+    def _dispersion_of_bins(self, left: Floats, weight: Floats) -> float:
+        """Return the dispersion of neighbouring bins of an arm, all units together: a day may be good for one arm alone."""
+        place = (self.arm[:, None] * self.cells.n_bins + np.arange(self.cells.n_bins)).ravel()
+        shape = self.cells.n_arms, self.cells.n_bins
+        left, weight = (sums_by(place, each.ravel(), shape[0] * shape[1]).reshape(shape) for each in (left, weight))
+        near = np.minimum(weight[:, 1:], weight[:, :-1]) >= _FEWEST_IN_BIN * self.cells.single
+        if near.sum() < _FEWEST_BINS or not self.cells.single:
+            return 0.0
+        weight = np.maximum(weight, _TINY)
+        return float((np.diff(left / weight)[near] ** 2 / (1 / weight[:, 1:] + 1 / weight[:, :-1])[near]).mean())
 
 
 def _eliminate(blocks: Floats, shape: Floats, basis: Floats) -> tuple[Floats, Floats, Floats]:

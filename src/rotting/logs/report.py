@@ -133,19 +133,16 @@ def headline(analysis: Analysis) -> tuple[str, ...]:
 
 def _wearing(diagnosis: Diagnosis) -> str:
     names = [str(each.name) for each in diagnosis.arms if each.verdict == "wears out"]
-    tested = f"{diagnosis.tested} of the {len(diagnosis.arms)} arms had enough rewards to be tested"
+    clock = {"pulls": " with use", "time": " with time", "both": " with use and with time"}.get(diagnosis.decay, "")
     if names:
-        verb = "wears" if len(names) == 1 else "wear"
-        clock = {"pulls": " with use", "time": " with time", "both": " with use and with time"}.get(diagnosis.decay, "")
-        return f"{word_list(names, NAMED)} {verb} out{clock}; {tested}."
-    if diagnosis.decay == "none":
-        return f"Nothing wears out, as far as the log can show; {tested}."
-    found = {
-        "pulls": "Arms wear out with use",
-        "time": "Arms wear out with time",
-        "both": "Arms wear out with use and with time",
-    }
-    return f"{found.get(diagnosis.decay, 'The log shows no single arm that wears out')}; {tested}."
+        found = f"{word_list(names, NAMED)} {'wears' if len(names) == 1 else 'wear'} out{clock}"
+    elif clock:
+        found = f"Arms wear out{clock}"
+    elif diagnosis.decay == "none":
+        found = "Nothing wears out, as far as the log can show"
+    else:
+        found = "The log shows no single arm that wears out"
+    return f"{found}; {diagnosis.tested} of the {len(diagnosis.arms)} arms had enough rewards to be tested."
 
 
 # --- What to do, and what is not known --------------------------------------------------------------------------------------

@@ -177,12 +177,11 @@ def _drops(cells: Cells, arms: Ints, chance: float) -> dict[int, Drop]:
         shape[i] = steps[:, k]
     beside, alone = (fit.curves.fit(shape, basis) for basis in (np.eye(cells.n_bins), None))
     scales, found = _scales(cells), {}
-    units = [fit.curves.by_unit_and_bin] if cells.has_units else []
     for i in at:
         one = (np.arange(cells.n_arms) == i).astype(float)
-        behind = beside.estimate(one, _clusters(fit.curves)).times(scales[i])
+        behind = beside.estimate(one, fit.curves.by_unit_and_block).times(scales[i])
         if behind.z < -2:  # compared with the other arms alone, and with units that count as one
-            found[i] = Drop(alone.estimate(one, [fit.curves.by_bin, *units]).times(scales[i]), behind)
+            found[i] = Drop(alone.estimate(one, [fit.curves.by_bin, *fit.curves.by_unit_and_bin]).times(scales[i]), behind)
     return found
 
 
@@ -190,10 +189,6 @@ def _apart(cells: Cells, arms: Ints, shape: Floats, keep: Floats | None = None) 
     """Return the slopes of arms along a shape [bin], beside a calendar that all arms share."""
     here = np.isin(np.arange(cells.n_arms), arms)[:, None]
     return Curves(cells, keep).fit(np.where(here, shape - 0.5, 0.0), np.eye(cells.n_bins))
-
-
-def _clusters(curves: Curves) -> list[Ints]:
-    return [curves.by_unit_and_block] if curves.cells.has_units else []
 
 
 def _against_best(fit: CurveFit, arms: Ints, sign: float = 1.0) -> dict[int, Estimate]:
@@ -207,7 +202,6 @@ def _against_best(fit: CurveFit, arms: Ints, sign: float = 1.0) -> dict[int, Est
     variance = fit.dispersion / fit.information[arms]
     _, member = _stand_out(sign * fit.slope[None, arms], variance)
     found = {}
-    clusters = _clusters(fit.curves)
     for k, i in enumerate(arms.tolist()):
         best = member[0, :, k].copy()
         best[k] = False
@@ -215,7 +209,7 @@ def _against_best(fit: CurveFit, arms: Ints, sign: float = 1.0) -> dict[int, Est
         weights[arms[best]] = -1 / variance[best]
         weights /= -weights.sum()
         weights[i] = 1.0
-        found[i] = fit.estimate(weights, clusters)
+        found[i] = fit.estimate(weights, fit.curves.by_unit_and_block)
     return found
 
 
@@ -266,7 +260,7 @@ def _own_changes(cells: Cells, arms: Ints, begin: float, end: float) -> dict[int
     keep = (cells.x >= low - half) & (cells.x <= high + half)
     curves = Curves(cells, keep.astype(float))
     fit = curves.fit(np.broadcast_to(cells.x - 0.5, keep.shape))
-    clusters = [curves.by_bin, *([curves.by_unit_and_bin] if cells.has_units else [])]
+    clusters = [curves.by_bin, *curves.by_unit_and_bin]
     found, scales = {}, _scales(cells)
     for i in arms:
         if fit.information[i] > 0 and keep[i].sum() >= 3 and cells.life[i] > 0:
@@ -276,25 +270,22 @@ def _own_changes(cells: Cells, arms: Ints, begin: float, end: float) -> dict[int
     return found
 
 
-class Gap(NamedTuple):
-    """How the arms that fall fell against those that do not: three numbers that hardly depend on each other.
-
-    They are the changes over the first and over the second half of the log, and the difference between both halves.
-    """
-
-    early: Estimate
-    late: Estimate
-    between: Estimate
+Gap = tuple[Estimate, ...]
+"""How the arms that fall fell against those that do not, along each of the `_courses`."""
 
 
 def gap_of(cells: Cells, arms: list[int], falling: list[int]) -> Gap | None:
     """Return the gap between the falling arms and the others; None if one of these groups is empty."""
     found = [_gap(cells, arms, falling, *course) for course in _courses(cells)]
-    return None if None in found else Gap(*(each for each in found if each is not None))
+    return None if None in found else tuple(each for each in found if each is not None)
 
 
 def _courses(cells: Cells) -> tuple[tuple[Floats, NDArray[np.bool_]], ...]:
-    """Return three shapes over the bins of time, and the bins along which they are looked at."""
+    """Return three shapes over the bins of time, and the bins along which they are looked at.
+
+    A change along them is one over the first half of the log, over the second half, and between both: three numbers that hardly
+    depend on each other.
+    """
     late = np.arange(cells.n_bins) >= cells.n_bins // 2
     return (2 * cells.x, ~late), (2 * cells.x, late), (late.astype(float), np.ones_like(late))
 
@@ -306,7 +297,7 @@ def _gap(cells: Cells, arms: list[int], falling: list[int], shape: Floats, bins:
     if not heavy[falls].sum() or not heavy[~falls].sum():
         return None
     weights = np.where(falls, heavy / heavy[falls].sum(), -heavy / heavy[~falls].sum())
-    return fit.estimate(weights, _clusters(fit.curves)).times(1 / cells.unit_of_change)
+    return fit.estimate(weights, fit.curves.by_unit_and_block).times(1 / cells.unit_of_change)
 
 
 class Step(NamedTuple):
@@ -353,40 +344,22 @@ class CommonChange(NamedTuple):
 
     Attributes:
         trend: the linear change over the log.
-        curve: [part] the level of each eighth of the log against the first.
-        moves: how much the level moves at all; standard normal if it does not.
-        worst: the change from an earlier eighth to a later one that is the most significant fall.
+        moves: how much the level moves from eighth to eighth; standard normal if it does not.
     """
 
     trend: Estimate
-    curve: Floats
     moves: float
-    worst: Estimate
 
 
 def common_change(cells: Cells, without: list[int]) -> CommonChange:
     """Return how all arms changed together, but for some."""
     keep = ~np.isin(np.arange(cells.n_arms), without)
     curves = Curves(cells, np.broadcast_to(keep[:, None], (cells.n_arms, cells.n_bins)).astype(float))
-    clusters = [curves.by_bin, *([curves.by_unit_and_block] if cells.has_units else [])]
-    scale = 1 / cells.unit_of_change
-    nothing = np.zeros(cells.n_arms)
-    trend = curves.fit(None, (cells.x - 0.5)[:, None]).estimate(nothing, clusters, np.ones(1)).times(scale)
     part = np.arange(cells.n_bins) * PARTS // cells.n_bins
     number = int(part[-1]) + 1
     fit = curves.fit(None, (part[:, None] == np.arange(1, number)).astype(float))
-    level = np.concatenate([[0.0], fit.calendar]) * scale
-    covariance = np.zeros((number, number))
-    covariance[1:, 1:] = fit.dispersion * fit.rest * scale**2
-    square = float(level[1:] @ np.linalg.pinv(covariance[1:, 1:], rcond=1e-10, hermitian=True) @ level[1:])
-    worst = Estimate(0.0, 1.0)
-    for j in range(number):
-        for k in range(j + 1, number):
-            variance = covariance[j, j] + covariance[k, k] - 2 * covariance[j, k]
-            found = Estimate(float(level[k] - level[j]), math.sqrt(max(variance, 1e-300)))
-            if variance > 0 and found.z < worst.z:
-                worst = found
-    return CommonChange(trend, level, chi_square_z(square, max(number - 1, 1)), worst)
+    square = float(fit.calendar @ np.linalg.pinv(fit.rest, rcond=1e-10, hermitian=True) @ fit.calendar) / fit.dispersion
+    return CommonChange(curves.trend().times(1 / cells.unit_of_change), chi_square_z(square, max(number - 1, 1)))
 
 
 # --- Own pulls ----------------------------------------------------------------------------------------------------------------
@@ -410,8 +383,7 @@ class PullsEffect(NamedTuple):
     """Wear with own pulls: the same arm at the same time, in units that had pulled it more or less often.
 
     Attributes:
-        pace: the pulls after which a share of 1 - 1/e of the wear has come: the one that explains most.
-        wear: the whole wear, with the error clustered by unit.
+        wear: the whole wear at the pace that explains most, with the error clustered by unit.
         error: its error if rows that share a unit have nothing more in common.
         drift: how much of the wear comes over the life of an arm, within units.
         mean: the mean share of the wear that has come.
@@ -419,7 +391,6 @@ class PullsEffect(NamedTuple):
         by_arm: the wear of single arms in their errors, where it is known.
     """
 
-    pace: float
     wear: Estimate
     error: float
     drift: float
@@ -478,7 +449,7 @@ def pulls_effect(cells: Cells, arms: list[int] | None = None) -> PullsEffect | N
     mean = float((curves.rows * worn)[pairs.order].sum() / curves.rows[pairs.order].sum())
     error = scale * first.error * abs(full.value / first.value) if cells.scale.ratios and first.value else scale * first.error
     by_arm = {int(i): float(full.by_arm[i] / full.errors[i]) for i in np.flatnonzero(np.isfinite(full.errors))}
-    return PullsEffect(pace, full.clustered.times(scale), error, best.whole, mean, tuple(each for *_, each in tried), by_arm)
+    return PullsEffect(full.clustered.times(scale), error, best.whole, mean, tuple(each for *_, each in tried), by_arm)
 
 
 def _worn(cells: Cells, curves: Curves, pace: float) -> Floats:
@@ -511,10 +482,7 @@ def age_effect(cells: Cells, arms: list[int]) -> AgeEffect | None:
     late = np.unique(np.round(cells.launch[arms], 2))
     if (late > _AT_ONCE).sum() < 3:
         return None
-    curves = Curves(cells)
-    clusters = [curves.by_bin, *([curves.by_unit_and_block] if cells.has_units else [])]
-    fit = curves.fit(None, (cells.x - 0.5)[:, None])
-    within = fit.estimate(np.zeros(cells.n_arms), clusters, np.ones(1))
+    within = Curves(cells).trend()
     levels, launches = [], []
     for i in arms:
         early = (cells.arm == i) & (cells.x[cells.bin] <= cells.launch[i] + max(0.25 * cells.life[i], 1 / cells.n_bins))
