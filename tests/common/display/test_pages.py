@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rotting.common.display.pages import PlainSection, plain_page, versions
-from rotting.common.display.tables import FormattedTable, value_column
+from rotting.common.display.tables import Column, FormattedTable, value_column
 from tests.helpers.html_reader import Reader
 from tests.helpers.sections import ABOUT, EVIL, plain_sections
 
@@ -60,6 +60,14 @@ def test_columns_are_aligned_as_the_table_says() -> None:
     table = FormattedTable((), columns, [{"arm": "a", "verdict": "steady", "pulls": 3}], left=2)
     written = plain_page([PlainSection("one", "One", tables={"arms": table})], ABOUT_LOG, {}, "")
     assert '<th scope="row">a</th><td class="left">steady</td><td>3</td>' in written
+
+
+def test_the_best_of_a_table_is_in_bold() -> None:
+    columns = (value_column("policy"), Column("regret", lambda row: str(row["regret"]), lambda row: bool(row["regret"] < 2)))
+    table = FormattedTable((), columns, [{"policy": "a", "regret": 1}, {"policy": "b", "regret": 2}])
+    written = plain_page([PlainSection("one", "One", tables={"regrets": table})], ABOUT_LOG, {}, "")
+    assert "<td><strong>1</strong></td>" in written
+    assert "<td>2</td>" in written
 
 
 def test_versions() -> None:

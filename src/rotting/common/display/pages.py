@@ -262,6 +262,8 @@ def _cell(table: FormattedTable, k: int, row: Mapping[str, object]) -> str:
     is_interval = " [" in text and text.endswith("]")
     attribute = _class(**_kinds(table, k), interval=is_interval, long=not is_interval and len(text) > LONG)
     shown = breakable(text) if is_interval else escape(text)
+    if table.columns[k].bold(dict(row)):
+        shown = f"<strong>{shown}</strong>"
     return f"<td{attribute}>{shown}</td>" if k else f'<th scope="row"{attribute}>{shown}</th>'
 
 
