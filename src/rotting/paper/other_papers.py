@@ -7,7 +7,6 @@ import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.common.display.figures import BAND, Figure, regret_panel
-from rotting.common.short_numbers import plural
 from rotting.paper.experiments import Experiment, GameSettings, Prepared, Results
 from rotting.paper.report.claims import Statement
 from rotting.paper.report.model import Findings
@@ -77,11 +76,12 @@ def other_paper(
         return np.array([best(results, name, label)[:, -1] for name in names])
 
     def statement(claim: Beats) -> Statement[Results]:
+        over = f", geometric mean over {len(claim.games)} games" if len(claim.games) > 1 else ""
         return Statement(
             claim.id,
             claim.source,
             claim.words,
-            f"regret of {claim.worse} over {claim.better}, geometric mean over {plural(len(claim.games), 'game')}",
+            f"regret of {claim.worse} over {claim.better}{over}",
             lambda results: mean_ratio(finals(results, claim.games, claim.worse), finals(results, claim.games, claim.better)),
             low=1.0,
         )
