@@ -43,7 +43,6 @@ _ARM = f"{_BANDIT}/arms/{{arm}}"
 _TO_BANDIT = ("not-found", "archived")
 _PAUSE = 0.5  # seconds between two looks at the log for a client that watches it
 _SILENCE = 10.0  # seconds without an event, after which a comment keeps the connection open
-_PAGE_EVENTS = 500  # of a stream that are sent at once; a client that is further behind misses the older ones
 
 
 def _json(content: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -491,7 +490,7 @@ async def read_log(asked: "Asked") -> Response:
 
 @route("GET", "/v1/events", "read", query=m.EventsQuery, response="text/event-stream", problems=("not-found",))
 async def watch(asked: "Asked") -> Response:
-    """Stream events as they happen (server-sent events); slow clients miss some."""
+    """Tell when a bandit has new events (server-sent events with the number of the last one)."""
     record = await asked.find(asked.query.bandit)
     if len(asked.service.watchers) >= MAX_WATCHERS:
         raise ProblemError("too-many-requests", f"{MAX_WATCHERS} clients are watching events already", retry_after="10")
@@ -503,27 +502,19 @@ async def _stream(asked: "Asked", record: BanditRecord) -> AsyncIterator[bytes]:
     service.watchers.add(me)
     try:
         yield b"retry: 1000\n\n"
-        last = await run_in_threadpool(service.database.last, record)
-        number, quiet_since = 0 if last is None else last.number, time.monotonic()
+        last, quiet_since = await run_in_threadpool(service.database.last, record), time.monotonic()
         while service.admission.still_admits(asked.http, asked.holder):
             with suppress(TimeoutError):
                 await asyncio.wait_for(service.stopping.wait(), _PAUSE)
                 return
             newest = await run_in_threadpool(service.database.last, record)
-            if newest is None or newest.number <= number:
-                if time.monotonic() - quiet_since > _SILENCE:
-                    quiet_since = time.monotonic()
-                    yield b":\n\n"
+            if newest is not None and newest != last:
+                yield b'id: %d\nevent: event\ndata: {"number":%d}\n\n' % (newest.number, newest.number)
+            elif time.monotonic() - quiet_since > _SILENCE:
+                yield b":\n\n"
+            else:
                 continue
-            skipped = max(0, newest.number - number - _PAGE_EVENTS)
-            if skipped:
-                yield b'event: skipped\ndata: {"count":%d}\n\n' % skipped
-            events = await run_in_threadpool(service.database.events, record, number + skipped + 1, _PAGE_EVENTS)
-            for each in events:
-                data = {"number": each.number, "bandit": record.name, "payload": msgspec.Raw(each.payload)}
-                yield b"id: %d\nevent: event\ndata: %b\n\n" % (each.number, m.encode(data))
-            number = events[-1].number if events else newest.number
-            quiet_since = time.monotonic()
+            last, quiet_since = newest, time.monotonic()
     finally:
         service.watchers.discard(me)
 

@@ -76,10 +76,6 @@ _SWEEP_KEYS = (
     "DELETE FROM {keys} WHERE (bandit, key) IN "
     "(SELECT bandit, key FROM {keys} AS each WHERE time < %s ORDER BY time LIMIT %s {unlocked}) RETURNING 1"
 )
-_SWEEP_KEYS_OF = (
-    "DELETE FROM {keys} WHERE (bandit, key) IN "
-    "(SELECT bandit, key FROM {keys} AS each WHERE bandit = %s LIMIT %s {unlocked}) RETURNING 1"
-)
 _REPLACED = (
     'WITH ends AS (SELECT "row", base AS last FROM {bandits} WHERE base > 0 '
     'UNION ALL SELECT "row", 9223372036854775807 FROM {deleted}), '
@@ -262,7 +258,8 @@ class Database(ABC):
     def sweep(self, before: int, limit: int) -> int:
         """Delete some rows that are not needed any more, about `limit` at most, and return how many; 0 if none are left.
 
-        These are idempotency keys of a time before `before`, events that a base replaces, and what deleted bandits left.
+        These are idempotency keys of a time before `before`, also those of deleted bandits, events that a base replaces, and
+        what else deleted bandits left.
         """
         with self.transaction() as transaction:
             deleted = len(transaction.rows(_SWEEP_KEYS, before, limit))
@@ -273,10 +270,8 @@ class Database(ABC):
                 events = transaction.rows("DELETE FROM {events} WHERE bandit = %s AND number <= %s RETURNING 1", row, number)
                 return deleted + len(events)
             for (row,) in transaction.rows('SELECT "row" FROM {deleted} LIMIT 1'):
-                deleted += len(transaction.rows(_SWEEP_KEYS_OF, row, limit - deleted))
-                if deleted < limit:
-                    deleted += len(transaction.rows("DELETE FROM {snapshots} WHERE bandit = %s RETURNING 1", row))
-                    deleted += len(transaction.rows('DELETE FROM {deleted} WHERE "row" = %s RETURNING 1', row))
+                deleted += len(transaction.rows("DELETE FROM {snapshots} WHERE bandit = %s RETURNING 1", row))
+                deleted += len(transaction.rows('DELETE FROM {deleted} WHERE "row" = %s RETURNING 1', row))
             return deleted
 
     # --- Processes ----------------------------------------------------------------------------------------------------------

@@ -38,21 +38,9 @@ export const sleep = (milliseconds, signal) =>
     signal?.addEventListener("abort", () => (clearTimeout(timer), done()), { once: true });
   });
 
-/** Return the number of complete events in a text, and the incomplete rest. */
-function counted(text) {
-  const parts = text.split("\n\n");
-  const rest = parts.pop();
-  let events = 0;
-  for (const part of parts) {
-    if (part.startsWith("event: skipped")) events += JSON.parse(part.slice(part.indexOf("data: ") + 6)).count;
-    else if (part.startsWith("id: ")) events += 1;
-  }
-  return [events, rest];
-}
-
 /**
- * Watch the events of a bandit until the signal aborts. `onEvents` gets the number of new events, `onState` whether there is a
- * connection. EventSource cannot send a token, so the stream is read here. After a reconnection the page loads everything again,
+ * Watch the events of a bandit until the signal aborts. `onEvents` is called when there are new ones, `onState` gets whether there
+ * is a connection. EventSource cannot send a token, so the stream is read here. After a reconnection the page loads everything again,
  * so that it misses no event.
  */
 export async function watch(bandit, signal, { onEvents, onState }) {
@@ -67,9 +55,9 @@ export async function watch(bandit, signal, { onEvents, onState }) {
       for (;;) {
         const { done, value } = await reader.read();
         if (done) break;
-        const [events, rest] = counted(text + value);
-        text = rest;
-        if (events) onEvents(events);
+        const parts = (text + value).split("\n\n");
+        text = parts.pop();
+        if (parts.some((part) => part.includes("event: event"))) onEvents();
       }
     } catch (error) {
       if (signal.aborted) return;
