@@ -22,7 +22,9 @@ def game() -> Problem:
     return Problem([Rested(Abrupt(0.9, 0.1, at=10)), Restless(0.5)], rotting.Gaussian(0.2), HORIZON, name=EVIL)
 
 
+@pytest.fixture(scope="module")
 def shown() -> dict[str, Any]:
+    """What a notebook shows. A fixture, since every worker that collects tests would play these games."""
     policies = [rotting.RAWUCB(), rotting.Uniform()]
     bandit = rotting.Bandit(rotting.UCB1(), arms=[EVIL, "b"])
     bandit.update("b", 0.5)
@@ -43,9 +45,6 @@ def shown() -> dict[str, Any]:
         "no parameters": rotting.GreedyOracle(),
         "table": rotting.simulate(policies, game(), runs=3).table(),
     }
-
-
-SHOWN_HERE = shown()
 
 
 class Reader(HTMLParser):
@@ -78,23 +77,23 @@ class Reader(HTMLParser):
         self.words += data
 
 
-@pytest.mark.parametrize("name", SHOWN_HERE)
-def test_it_is_whole_escaped_and_alone(name: str) -> None:
-    text = SHOWN_HERE[name]._repr_html_()
-    reader = Reader(text)
-    assert not {"script", "style", "link", "iframe", "img", "object"} & {*reader.tags}
-    assert not [key for key, _ in reader.attributes if key.startswith("on") or key in {"href", "src"}]
-    assert "http" not in text
-    assert "url(" not in text
-    assert "nan" not in re.findall(r'd="([^"]*)"', text)
-    colours = {value for key, value in reader.attributes if key in {"fill", "stroke"}}
-    assert not {"#000000", "black", "white"} & colours  # they would vanish on a dark page, or on a light one
-    assert "background" not in text
+def test_it_is_whole_escaped_and_alone(shown: dict[str, Any]) -> None:
+    for name, each in shown.items():
+        text = each._repr_html_()
+        reader = Reader(text)
+        assert not {"script", "style", "link", "iframe", "img", "object"} & {*reader.tags}, name
+        assert not [key for key, _ in reader.attributes if key.startswith("on") or key in {"href", "src"}], name
+        assert "http" not in text, name
+        assert "url(" not in text, name
+        assert "nan" not in re.findall(r'd="([^"]*)"', text), name
+        colours = {value for key, value in reader.attributes if key in {"fill", "stroke"}}
+        assert not {"#000000", "black", "white"} & colours, name  # they would vanish on a dark page, or on a light one
+        assert "background" not in text, name
 
 
 @pytest.mark.parametrize("name", ["result", "trajectory", "problem", "family", "explanation"])
-def test_names_are_shown_as_they_are(name: str) -> None:
-    assert EVIL in Reader(SHOWN_HERE[name]._repr_html_()).words.replace("\\'", "'")
+def test_names_are_shown_as_they_are(shown: dict[str, Any], name: str) -> None:
+    assert EVIL in Reader(shown[name]._repr_html_()).words.replace("\\'", "'")
 
 
 @pytest.mark.parametrize(
@@ -104,21 +103,21 @@ def test_names_are_shown_as_they_are(name: str) -> None:
         *(("problem", 1), ("family", 3), ("tables", 3), ("policy", 0)),
     ],
 )
-def test_drawings(name: str, drawings: int) -> None:
-    assert SHOWN_HERE[name]._repr_html_().count('role="img"') == drawings
+def test_drawings(shown: dict[str, Any], name: str, drawings: int) -> None:
+    assert shown[name]._repr_html_().count('role="img"') == drawings
 
 
-def test_a_problem_says_what_it_is() -> None:
-    words = Reader(SHOWN_HERE["many arms"]._repr_html_()).words
+def test_a_problem_says_what_it_is(shown: dict[str, Any]) -> None:
+    words = Reader(shown["many arms"]._repr_html_()).words
     assert "stationary, 20 arms, horizon 1, Gaussian(sigma=1.0); the mean of the first 8 arms" in words
-    assert "no horizon" in Reader(SHOWN_HERE["no horizon"]._repr_html_()).words
+    assert "no horizon" in Reader(shown["no horizon"]._repr_html_()).words
 
 
-def test_a_family_shows_the_problems_of_its_first_runs() -> None:
-    family = SHOWN_HERE["tables"]
-    shown = family._repr_html_()
-    assert [shown.count(means_picture(family.problem(run))) for run in range(4)] == [1, 1, 1, 0]
-    words = Reader(shown).words
+def test_a_family_shows_the_problems_of_its_first_runs(shown: dict[str, Any]) -> None:
+    family = shown["tables"]
+    text = family._repr_html_()
+    assert [text.count(means_picture(family.problem(run))) for run in range(4)] == [1, 1, 1, 0]
+    words = Reader(text).words
     assert repr(family) in words
     assert "the mean of the first 8 arms, if pulled in every round" in words
 

@@ -22,7 +22,7 @@ SLOW_INTERPRETED = frozenset({"rawklucb", "thompsonsampling", "discountedts", "s
 """Policies that take ten times as long as others if they are interpreted; `LONG_FOLDERS` has the tests that this makes slow."""
 LONG_FOLDERS = (
     *("tests/live/", "tests/policies/parts/", "tests/policies/families/", "tests/policies/test_f_dsw_ts.py"),
-    *("tests/server/store/", "tests/simulation/engines/test_tiers.py"),
+    "tests/server/store/",
 )
 SLOW_ON_POSTGRES = tuple(
     f"tests/server/{name}.py"

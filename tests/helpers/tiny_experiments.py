@@ -27,6 +27,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         pytest.importorskip(package)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("ROTTING_DATA", str(tmp_path / "nothing"))
+    monkeypatch.setenv("ROTTING_COMPILE", "never")  # compiling takes far longer than games as small as these
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(experiments.REPEATS, "quick", 2)
     monkeypatch.setattr(restless_nights, "synthetic_nights", lambda: Nights((tiny_night(2), tiny_night(7))))

@@ -26,7 +26,6 @@ from rotting.policy import Policy
 from rotting.problems import Problem
 from rotting.problems.noise import Bernoulli
 from rotting.registry import find, from_json, list_policies, make
-from rotting.simulation.engines.compile import compiled
 from rotting.simulation.simulate import simulate
 from tests.helpers.games import KEY, play, some
 
@@ -49,7 +48,7 @@ def longer(policy: Policy, horizon: int) -> Policy:
 def play_epochs(policy: Policy, table: list[list[float]], horizon: int) -> list[int]:
     """The definition: one game after the other, each with a fresh state, its own length and its own key."""
     pulls, chosen, start, length = [0] * len(table), list[int](), 0, FIRST
-    choose, update = compiled(policy.kernel.choose), compiled(policy.kernel.update)
+    choose, update = policy.kernel.choose, policy.kernel.update
     while start < horizon:
         params = longer(policy, length).params
         state = states.new_state(longer(policy, length), len(table), length)
@@ -69,12 +68,6 @@ def test_epochs_are_games_of_their_own(policy: Policy) -> None:
     for n_arms in (1, 3, 10):  # with 10 arms, the first epoch is shorter than the turns
         table = np.clip(0.5 + 0.3 * rng.normal(size=(n_arms, HORIZON)), 0, 1).tolist()
         assert play(doubling(policy), table, HORIZON) == play_epochs(policy, table, HORIZON)
-
-
-@pytest.mark.parametrize("policy", TUNED, ids=repr)
-def test_the_first_epoch_is_the_policy_itself(policy: Policy) -> None:
-    table = np.random.default_rng(9).uniform(size=(3, FIRST)).tolist()
-    assert play(doubling(policy), table, FIRST) == play(policy, table, FIRST)
 
 
 def test_doubled_swa_from_one_round_is_wswa() -> None:

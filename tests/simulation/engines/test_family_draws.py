@@ -147,7 +147,7 @@ def test_rewards_of_unknown_range_are_refused() -> None:
     family = ReflectedWalk(2, 20, noise=Noiseless())
     with pytest.raises(ValueError, match="rewards must be in"):
         rotting.simulate(rotting.KLUCB(), family, runs=2)
-    with pytest.raises(ValueError, match="bounds must be of one problem, got a family, which has a problem for each run"):
+    with pytest.raises(ValueError, match="bounds must be False for a family, which has a problem for each run, got True"):
         rotting.simulate(rotting.UCB1(), family, runs=2).plot(bounds=True)
 
 

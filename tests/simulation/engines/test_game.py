@@ -10,8 +10,8 @@ from rotting.policies.glr_ucb import GLRUCB
 from rotting.policies.parts.doubling import doubling
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.policy import Policy, small_capacity
-from rotting.problems import Constant, Exponential, Linear, Problem, Rested, Restless, two_arms
-from rotting.problems.noise import Bernoulli, Beta, Binomial, Gaussian, Noise, Noiseless, Poisson
+from rotting.problems import Constant, Exponential, Linear, Problem, two_arms
+from rotting.problems.noise import Noiseless
 from rotting.registry import make
 from rotting.simulation.engines import game
 from rotting.simulation.engines.compile import compiled
@@ -20,32 +20,6 @@ from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 from tests.helpers.games import examples
 from tests.reference.full_scan import RAWUCBByBlocks
-
-
-def both_ways(policy: Policy, noise: Noise) -> list[tuple[list[list[float]], list[list[int]]]]:
-    """Regret and pulls of two short games, interpreted and compiled."""
-    problem = Problem([Rested(problems.Abrupt(0.9, 0.2, 10)), Restless(0.5), problems.Sum(0.3, 0.1)], noise=noise)
-    horizon, results = 40, []
-    for loop in (bind_game(policy, noise), compiled(bind_game(policy, noise), policy, allocates=True)):
-        marks = np.array([5, horizon])
-        regret, pulls = np.zeros((2, 2)), np.zeros((2, 3), np.int64)
-        means, signals = problem.means(horizon), np.zeros(2, np.int64)
-        loop(policy.params, means, noise.scale, 11, 12, 0, marks, np.zeros(2), regret, pulls, (), signals)
-        results.append((regret.tolist(), pulls.tolist()))
-    return results
-
-
-@pytest.mark.parametrize("noise", [Gaussian(), Bernoulli(), Binomial(3), Beta(2.0), Poisson(), Noiseless()], ids=repr)
-def test_interpreted_equals_compiled_for_every_noise(noise: Noise) -> None:
-    interpreted, fast = both_ways(make("eff-raw-ucb"), noise)
-    assert interpreted == fast
-
-
-@pytest.mark.parametrize("policy", examples(), ids=lambda each: each.name)
-def test_interpreted_equals_compiled_for_every_policy(policy: Policy) -> None:
-    interpreted, fast = both_ways(policy, Gaussian())  # the noise of other tests: a game is compiled once for all
-    assert interpreted == fast
-
 
 ENLARGED = [
     make("raw-ucb", sigma=0.1),

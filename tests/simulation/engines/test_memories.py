@@ -32,7 +32,7 @@ from rotting.problems.problem import means_if_always_pulled
 from rotting.simulation.engines.chunk_store import ChunkStore
 from rotting.simulation.plan import Simulation
 from rotting.simulation.simulate import simulate_all
-from tests.conftest import INTERPRETED, STRESS
+from tests.conftest import STRESS
 from tests.helpers.simulated_gpu import on_simulated_gpu
 
 HORIZON = 60
@@ -100,10 +100,6 @@ PROBLEMS = {
 }
 PROBLEMS["late"] = PROBLEMS["visiting"].delayed(GeometricDelay(4, lost=0.2))
 POLICIES: list[Policy] = [rotting.UCB1(), rotting.RAWUCB(sigma=0.3), rotting.ThompsonSampling(kind="gaussian")]
-# Compiling takes longer than a game.
-SOME = POLICIES if INTERPRETED else POLICIES[:1]
-NAMES = list(PROBLEMS) if INTERPRETED or STRESS else ["late", "mixed"]
-FEW_NAMES = NAMES if INTERPRETED or STRESS else ["late"]
 
 
 class ByHand:
@@ -188,8 +184,8 @@ def greedy_by_hand(problem: Problem, run: int, seed: int, horizon: int = HORIZON
     return means
 
 
-@pytest.mark.parametrize("policy", SOME, ids=lambda each: each.name)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.name)
+@pytest.mark.parametrize("name", PROBLEMS)
 def test_a_game_is_that_of_a_loop_by_hand(name: str, policy: Policy) -> None:
     problem = PROBLEMS[name]
     played = rotting.play(policy, problem, run=3, seed=5)
@@ -201,8 +197,8 @@ def test_a_game_is_that_of_a_loop_by_hand(name: str, policy: Policy) -> None:
     assert played.reference == GREEDY_STATEFUL
 
 
-@pytest.mark.skipif(INTERPRETED, reason="compiles")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow  # and so compiled
+@pytest.mark.parametrize("name", PROBLEMS if STRESS else ["late", "mixed"])
 def test_compiled_games_are_the_interpreted_ones(name: str) -> None:
     compiled, interpreted = (
         rotting.simulate(rotting.UCB1(), PROBLEMS[name], runs=4, seed=2, record=("arms", "rewards"), compile=mode)
@@ -211,7 +207,7 @@ def test_compiled_games_are_the_interpreted_ones(name: str) -> None:
     assert compiled == interpreted
 
 
-@pytest.mark.parametrize("name", FEW_NAMES)
+@pytest.mark.parametrize("name", PROBLEMS)
 def test_nothing_depends_on_who_asks(name: str) -> None:
     """`play` asks every arm for its mean in every round, `simulate` only the arm that is pulled."""
     problem = PROBLEMS[name]
@@ -222,7 +218,7 @@ def test_nothing_depends_on_who_asks(name: str) -> None:
     assert game.regret.tobytes() == many.regret[0, 5].tobytes()
 
 
-@pytest.mark.parametrize("name", FEW_NAMES)
+@pytest.mark.parametrize("name", PROBLEMS)
 def test_a_short_game_is_the_beginning_of_a_long_one(name: str) -> None:
     short, long = (rotting.play(rotting.UCB1(), PROBLEMS[name], run=1, horizon=horizon) for horizon in (37, HORIZON))
     assert short.arm.tolist() == long.arm[:37].tolist()
@@ -276,7 +272,7 @@ def drop_with_rounds(p: tuple[float, float, float], s: float, t: int, n: int) ->
     return p[0] if t - 1 < p[2] else p[1]
 
 
-@pytest.mark.parametrize("policy", SOME, ids=lambda each: each.name)
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.name)
 def test_a_copy_of_a_table_plays_its_games(policy: Policy) -> None:
     tables = Problem([Rested(Abrupt(0.9, 0.2, at=20)), Restless(Abrupt(0.8, 0.1, at=30))], NOISE, HORIZON)
     copies = Problem(
@@ -321,7 +317,7 @@ def drawn(rng: np.random.Generator) -> Problem:
     return Problem([*arms, Rested(rng.random()), WALKING[0]], NOISE, HORIZON)
 
 
-@pytest.mark.parametrize("policy", SOME, ids=lambda each: each.name)
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.name)
 def test_a_family_has_other_arms_in_every_run(policy: Policy) -> None:
     family = ProblemFamily(drawn)
     result = rotting.simulate(policy, family, runs=5, seed=6)
@@ -424,7 +420,7 @@ def ground(p: Any) -> Walk:
     return Walk(0, 0)
 
 
-@pytest.mark.skipif(INTERPRETED, reason="compiles")
+@pytest.mark.slow
 def test_whole_numbers_in_a_state_become_floats() -> None:
     problem = Problem([Stateful(ground, level, climb, rest=whole), Rested(0.15)], NOISE, HORIZON)
     compiled, interpreted = (rotting.simulate(rotting.UCB1(), problem, runs=2, compile=mode) for mode in ("now", "never"))

@@ -25,10 +25,9 @@ from tests.conftest import STRESS
 from tests.helpers.bad_policy import Bad
 from tests.helpers.compiler_programs import CHANGE, compiled_only, run
 from tests.helpers.games import examples, learners
-from tests.helpers.gpu_games import NOISES, players, problem
+from tests.helpers.gpu_games import NOISES, PROBLEM, players, problem
 
 ROUNDS = 10
-BERNOULLI = problems.stationary(means=[0.75, 0.5], noise=rotting.Bernoulli(), horizon=60)
 
 
 def change_over(state: BanditState) -> None:
@@ -58,6 +57,7 @@ def decisions(policy: Policy, compile: CompileMode, change_at: int | None = None
 DECIDING = [each for each in examples() if not each.sees_means] if STRESS else learners()
 
 
+@compiled_only
 @pytest.mark.parametrize("policy", DECIDING, ids=lambda each: each.name)
 def test_a_bandit_that_changes_over_in_any_round_decides_the_same(policy: Policy) -> None:
     expected = decisions(policy, "now")
@@ -91,18 +91,21 @@ def test_a_stored_bandit_that_changes_over_before_any_decision_writes_the_same_l
 
 
 def assert_equal_in_all_tiers(given: dict[str, Any]) -> None:
-    games: Any = {"runs": 3, "workers": 2, "record": ("arms", "rewards")} | given
+    games: Any = {"runs": 3, "workers": 2, "record": ("arms", "rewards"), "horizon": 60} | given
     assert simulate(**games, compile="now") == simulate(**games, compile="never")
 
 
-@pytest.mark.parametrize("policy", examples(), ids=lambda each: each.name)
+@compiled_only
+@pytest.mark.parametrize("policy", players(60), ids=lambda each: each.name)
 def test_games_are_equal_in_all_tiers_with_every_policy(policy: Policy) -> None:
-    assert_equal_in_all_tiers({"policies": policy, "problem": BERNOULLI})
+    """Regret in every round instead of records, which are compiled apart: `test_unchanged_games.py` uses the same code."""
+    assert_equal_in_all_tiers({"policies": policy, "problem": PROBLEM, "record": (), "checkpoints": range(1, 60)})
 
 
+@compiled_only
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_games_are_equal_in_all_tiers_with_every_noise(noise: Noise) -> None:
-    assert_equal_in_all_tiers({"policies": make("uniform"), "problem": problem(noise), "horizon": 80})
+    assert_equal_in_all_tiers({"policies": make("uniform"), "problem": problem(noise)})
 
 
 MIXED, STEADY = problem(rotting.Bernoulli()), problems.Rested(0.3)
@@ -120,10 +123,11 @@ KINDS_OF_PROBLEMS: dict[str, Problem | ProblemFamily] = {
 }
 
 
+@compiled_only
 @pytest.mark.parametrize("kind", KINDS_OF_PROBLEMS)
 @pytest.mark.parametrize("policy", players(60) if STRESS else [make("ucb1")], ids=lambda each: each.name)
 def test_games_are_equal_in_all_tiers_on_every_kind_of_problem(policy: Policy, kind: str) -> None:
-    assert_equal_in_all_tiers({"policies": policy, "problem": KINDS_OF_PROBLEMS[kind], "horizon": 60})
+    assert_equal_in_all_tiers({"policies": policy, "problem": KINDS_OF_PROBLEMS[kind]})
 
 
 def test_games_of_two_tiers_are_kept_and_merged(tmp_path: Path) -> None:
