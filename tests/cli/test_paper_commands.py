@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rotting import cli, theory
+from rotting import cli
 from rotting.cli import command_line
 from rotting.common.display.pages import day_text
 from rotting.common.files import cache_folder
@@ -37,24 +37,34 @@ def test_the_command_says_why_a_policy_has_no_bound(capsys: pytest.CaptureFixtur
     arguments = ["theory", "two-arms:L=0.5", "--horizon", "100", "--policy", "raw-ucb", "raw-ucb:alpha=5"]
     why = "alpha must be in [5, inf) for RAW-UCB in Propositions 6 and 7 (rested), got 1.4"
     assert cli.main(arguments) == 0
-    assert f"RAW-UCB 1.4: {why}\n" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.startswith("two-arms(L=0.5): T = 100, K = 2, sigma = 1, rested, rotting: no mean rises up to round 100\n")
+    assert "largest regret of any play: 18.75; a bound that is not below it says nothing\n" in out
+    assert f"does not apply: {why}\n" in out
     assert cli.main([*arguments, "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    row = shown["theorems"][4]
-    assert row["why_not"] == {"RAW-UCB 1.4": why, "RAW-UCB 5": None}
-    assert row["arms"]["RAW-UCB 5"] == {"overpulls": [25, 75], "pseudo_gaps": [0.0, 0.25]}
+    shown = parse_strict_json(capsys.readouterr().out)
+    rested = "rested gap-dependent, Proposition 7"
+    assert shown["policies"]["RAW-UCB 1.4"]["why_not"][rested] == why
+    assert shown["policies"]["RAW-UCB 5"]["bounds"][rested] > 0
     assert shown["constants"]["largest_regret"] == 18.75
+    assert shown["constants"]["rested"] == {"largest_fall": 0.5, "smallest_reward": 0.0, "optimal_pulls": [75, 25]}
 
 
-def test_theory_prints_the_constants_and_the_bounds(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["theory", "two-arms:L=0.5", "--horizon", "100"]) == 0
+@pytest.mark.parametrize(
+    ("problem", "labels"),
+    [
+        ("two-arms:L=0.5", ["RAW-UCB 5", "EFF-RAW-UCB 4", "FEWA 5", "EFF-FEWA 4"]),
+        ("stationary:means=0.5/0.25,noise=noiseless", ["RAW-UCB 5", "EFF-RAW-UCB 4", "FEWA 5", "EFF-FEWA 4"]),
+    ],
+)
+def test_theory_asks_for_the_smallest_alphas_by_default(
+    problem: str, labels: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["theory", problem, "--horizon", "100"]) == 0
     out, err = capsys.readouterr()
     assert not err
-    assert out == f"{theory.table(two_arms(L=0.5, horizon=100))}\n"
-    assert cli.main(["theory", "two-arms:L=0.5", "--horizon", "100", "--policy", "raw-ucb:alpha=5", "ucb1", "--json"]) == 0
-    shown = parse_strict_json(capsys.readouterr().out)
-    assert shown["constants"]["rested"] == {"largest_fall": 0.5, "smallest_reward": 0.0, "optimal_pulls": [75, 25]}
-    assert list(shown["theorems"][3]["bounds"]) == ["RAW-UCB 5", "UCB1"]
+    assert [line for line in out.splitlines() if line in labels] == labels
+    assert "alpha must be" not in out
 
 
 def test_theory_refuses_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

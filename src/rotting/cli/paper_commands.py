@@ -24,16 +24,28 @@ from rotting.cli.arguments import (
 
 def _theory(options: argparse.Namespace) -> None:
     from rotting.paper import theory
+    from rotting.policy import labels_of
 
-    policies = [read_policy(text) for text in options.policy or []]
+    policies = tuple(read_policy(text) for text in options.policy or [])
     problem = read_problem(options.problem, options.horizon)
     horizon = None if options.horizon is None else parse_value(options.horizon)
     with user_errors():
-        known, table = theory.constants(problem, horizon), theory.table(problem, policies or None, horizon)
+        known = theory.constants(problem, horizon)
+        setting = "restless" if known.rested is None else "rested"
+        chosen = policies or theory.theoretical_policies(setting, known.sigma or 1.0)
+        found = dict(zip(labels_of(chosen), (theory.bounds(problem, each, horizon) for each in chosen), strict=True))
     if options.json:
-        print(json_text({"problem": problem.describe(), "constants": known.to_json(), "theorems": table.rows}))
-    else:
-        print(table)
+        theorems = {
+            label: {"bounds": {each.theorem: float(each.values[-1]) for each in bounds}, "why_not": bounds.why_not}
+            for label, bounds in found.items()
+        }
+        print(json_text({"problem": problem.describe(), "constants": known.to_json(), "policies": theorems}))
+        return
+    print(f"{problem.name or 'problem'}: {known}")
+    if (most := known.largest_regret()) is not None:
+        print(f"largest regret of any play: {most:,.6g}; a bound that is not below it says nothing")
+    for label, bounds in found.items():
+        print(f"\n{label}\n{bounds}")
 
 
 def add_theory(commands: Commands) -> None:

@@ -9,8 +9,8 @@
 1875.0
 
 - `bounds(problem, policy)` returns the bounds that apply to a policy on a problem, round by round, and why other
-  theorems do not apply; `table` shows everything; `constants(problem)` are the numbers in the bounds. Its
-  `largest_regret()` is the regret of the worst play: a bound above it is vacuous.
+  theorems do not apply; `constants(problem)` are the numbers in the bounds. Its `largest_regret()` is the regret of the worst
+  play: a bound above it is vacuous.
 - `variation_budget`, `piecewise_minimax`, `piecewise_gap_dependent`, `rested_gap_free` and `rested_gap_dependent` are the
   bounds as functions of such constants; `constant(policy)` is the C in them, `unfavourable` bounds the probability of the event
   that they exclude.
@@ -42,7 +42,7 @@ from rotting.paper.theory.lower_bounds import (
     piecewise_lower,
     variation_lower,
 )
-from rotting.paper.theory.theorems import THEOREMS, Bound, Bounds, Theorem, bounds, table, theoretical_policies
+from rotting.paper.theory.theorems import THEOREMS, Bound, Bounds, Theorem, bounds, theoretical_policies
 from rotting.paper.theory.upper_bounds import (
     constant,
     piecewise_gap_dependent,
@@ -80,7 +80,6 @@ __all__ = [
     "rested_gap_dependent",
     "rested_gap_free",
     "subgaussian_scale",
-    "table",
     "theoretical_policies",
     "unfavourable",
     "unlearnable",

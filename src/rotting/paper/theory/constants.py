@@ -243,6 +243,10 @@ class Constants:
     restless: RestlessConstants | None
     rested: RestedConstants | None
 
+    def __str__(self) -> str:
+        sigma = "unknown" if self.sigma is None else f"{self.sigma:g}"
+        return f"T = {self.horizon:,}, K = {self.n_arms}, sigma = {sigma}, {self.kind}, {self.rotting}"
+
     def largest_regret(self, t: int | None = None) -> float | None:
         """Return the regret of the worst play of t rounds (the horizon by default); None if no theorem applies.
 
