@@ -104,23 +104,15 @@ def test_a_late_reward_goes_to_the_arm_that_was_shown() -> None:
     assert bandit.explain()["b"].mean == 2.0
 
 
-def test_a_late_update_counts_for_the_arm_that_has_the_id_now() -> None:
-    """A pull has no id of its own; `decide` and `reward` tell the two arms apart."""
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_late_update_counts_for_the_arm_that_has_the_id_now(kept: bool) -> None:
+    """A pull has no id of its own; `decide` and `reward` tell two arms of one id apart."""
     bandit = Bandit(make("ucb1"), arms=["a", "b"])
     bandit.pull(arms=["a"])
-    bandit.forget("a")
-    bandit.add_arm("a")
+    (bandit.retire if kept else bandit.forget)("a")
+    (bandit.revive if kept else bandit.add_arm)("a")
     bandit.update("a", 9.0)
-    assert (bandit.explain()["a"].mean, bandit.rounds, bandit.pending) == (9.0, 2, 0)
-
-
-def test_a_late_update_of_an_arm_that_was_kept_counts() -> None:
-    bandit = Bandit(make("ucb1"), arms=["a", "b"])
-    bandit.pull(arms=["a"])
-    bandit.retire("a")
-    bandit.revive("a")
-    bandit.update("a", 9.0)
-    assert (bandit.explain()["a"].mean, bandit.rounds) == (9.0, 1)
+    assert (bandit.explain()["a"].mean, bandit.rounds, bandit.pending) == (9.0, 1 if kept else 2, 0)
 
 
 def test_retired_arms_can_be_forgotten() -> None:

@@ -79,10 +79,6 @@ VARIANTS = [
 def test_choices_with_other_parameters_equal_the_reference(policy: BOB) -> None:
     assert_equals_reference(policy, HORIZON, odd="coins")
     assert_equals_reference_while_arms_change(policy, HORIZON, "falling", "coins")
-
-
-@pytest.mark.parametrize("policy", VARIANTS[:2], ids=repr)
-def test_ties_equal_the_reference(policy: BOB) -> None:
     assert_equals_reference_on_ties(policy, 40)
 
 

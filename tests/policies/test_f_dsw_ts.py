@@ -16,13 +16,7 @@ from rotting.problems import Abrupt, Problem
 from rotting.problems.noise import Bernoulli
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
-from tests.helpers.games import (
-    assert_equals_reference,
-    assert_equals_reference_on_ties,
-    changing_arms,
-    play,
-    play_naive,
-)
+from tests.helpers.games import assert_equals_reference, assert_equals_reference_on_ties, changing_arms, play, play_naive
 from tests.reference.forgetting import Timed
 from tests.reference.policy import Draws, argmax, to_unit
 from tests.reference.thompson import Stream

@@ -13,13 +13,7 @@ from rotting.live.checks import check_policy
 from rotting.policies.raw_ucb import RAWUCB
 from rotting.policies.red_ucb import RedUCB
 from rotting.policy import Reason
-from tests.helpers.games import (
-    assert_equals_reference,
-    assert_equals_reference_on_ties,
-    play,
-    play_naive,
-    tables,
-)
+from tests.helpers.games import assert_equals_reference, assert_equals_reference_on_ties, play, play_naive, tables
 from tests.helpers.variants import HORIZON
 from tests.reference.policy import Policy, argmax
 

@@ -10,15 +10,8 @@ from rotting.common.rules import FINITE, POSITIVE
 from rotting.policies.kernels.elementary import ceil, exp, floor, log, power
 from rotting.policies.kernels.exact_sums import add
 from rotting.policies.kernels.random_numbers import uniform
-from rotting.policies.parts.forgetting import (
-    Recent,
-    add_recent,
-    forget_recent,
-    new_recent,
-    recent_sum,
-    slide_to,
-    start_recent,
-)
+from rotting.policies.parts.forgetting import Recent, add_recent, forget_recent, new_recent, recent_sum, slide_to, start_recent
+from rotting.policies.parts.indices import by_index
 from rotting.policies.parts.presence import Presence, new_presence
 from rotting.policies.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policies.ucbt_asw import HORIZON
@@ -168,25 +161,22 @@ def index(p: Params, s: State, t: int, i: int) -> Reason:
     return Reason(mean + c, mean, n, c)
 
 
-def largest(p: Params, s: State, t: int, arms: Ints) -> int:
+def begin_round(s: State, t: int) -> None:
     slide_to(s.recent, t)
-    best, best_index = arms[0], -math.inf
-    for i in arms:
-        value = index(p, s, t, i).value
-        if value > best_index:
-            best, best_index = i, value
-    return int(best)
+
+
+largest = by_index(index, begin_round)["choose"]
 
 
 def choose(p: Params, s: State, t: int, key: int, arms: Ints) -> int:
     if is_over(s, t):
         begin_block(s, t, key)
-    return largest(p, s, t, arms)
+    return int(largest(p, s, t, key, arms))
 
 
 def propensities(p: Params, s: State, t: int, arms: Ints, out: Floats) -> None:
     """Write 1 for the arm of the largest index: only windows are drawn, and in the first round of a block all arms are new."""
-    chosen = arms[0] if is_over(s, t) else largest(p, s, t, arms)
+    chosen = arms[0] if is_over(s, t) else largest(p, s, t, 0, arms)
     for k in range(arms.size):
         out[k] = 1.0 if arms[k] == chosen else 0.0
 

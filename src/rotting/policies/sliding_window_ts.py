@@ -6,15 +6,7 @@ import numpy as np
 
 from rotting.common.arrays import Ints
 from rotting.common.rules import COUNT, FINITE, POSITIVE
-from rotting.policies.parts.forgetting import (
-    Recent,
-    add_recent,
-    forget_recent,
-    new_recent,
-    recent_sum,
-    slide_to,
-    start_recent,
-)
+from rotting.policies.parts.forgetting import Recent, add_recent, forget_recent, new_recent, recent_sum, slide_to, start_recent
 from rotting.policies.parts.posteriors import POSTERIOR, thompson
 from rotting.policies.parts.reward_scale import OUTSIDE, check_range, declared_range, to_policy_scale
 from rotting.policy import Kernel, Params, Policy, parameter

@@ -8,15 +8,7 @@ import numpy as np
 from rotting.common.arrays import Ints
 from rotting.common.rules import COUNT, INDEX, POSITIVE, RANGE_SCALE, positive_int
 from rotting.policies.kernels.elementary import ceil, log
-from rotting.policies.parts.forgetting import (
-    Recent,
-    add_recent,
-    forget_recent,
-    new_recent,
-    recent_sum,
-    slide_to,
-    start_recent,
-)
+from rotting.policies.parts.forgetting import Recent, add_recent, forget_recent, new_recent, recent_sum, slide_to, start_recent
 from rotting.policies.parts.indices import by_index
 from rotting.policies.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise, range_of, reset_noise
 from rotting.policy import Kernel, Params, Policy, Reason, parameter

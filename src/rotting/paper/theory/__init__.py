@@ -35,13 +35,7 @@ from rotting.paper.theory.indistinguishable import (
     play_unlearnable,
     unlearnable,
 )
-from rotting.paper.theory.lower_bounds import (
-    PIECEWISE_RATE,
-    VARIATION_RATE,
-    HardFamily,
-    piecewise_lower,
-    variation_lower,
-)
+from rotting.paper.theory.lower_bounds import PIECEWISE_RATE, VARIATION_RATE, HardFamily, piecewise_lower, variation_lower
 from rotting.paper.theory.theorems import THEOREMS, Bound, Bounds, Theorem, bounds, theoretical_policies
 from rotting.paper.theory.upper_bounds import (
     constant,

@@ -19,13 +19,7 @@ from rotting.problems import Problem, ProblemFamily
 from rotting.problems.families import family_key
 from rotting.problems.mean_table import Means, join
 from rotting.problems.oracle import OPTIMAL, is_greedy_optimal, optimal_rewards
-from rotting.simulation.engines.extensions import (
-    ExtendedMeans,
-    Extensions,
-    extend_means,
-    extended_by_run,
-    join_extended,
-)
+from rotting.simulation.engines.extensions import ExtendedMeans, Extensions, extend_means, extended_by_run, join_extended
 from rotting.simulation.engines.game import (
     Board,
     count,

@@ -25,14 +25,7 @@ from rotting.policies.kernels.readable_errors import naming_owner
 from rotting.policy import Policy
 from rotting.problems.mean_table import Means
 from rotting.problems.noise import Noise
-from rotting.simulation.engines.extensions import (
-    NO_EXTENSIONS,
-    ExtendedMeans,
-    Extensions,
-    RoundRecord,
-    new_record,
-    recording,
-)
+from rotting.simulation.engines.extensions import NO_EXTENSIONS, ExtendedMeans, Extensions, RoundRecord, new_record, recording
 from rotting.simulation.engines.game import bind_game
 
 _LARGEST_TASK = 2_000_000  # the largest task, in rounds: small enough to share the work evenly among workers
