@@ -34,8 +34,6 @@ def shown() -> dict[str, Any]:
         "trajectory": rotting.play(policies[0], game()),
         "no reasons": rotting.play(policies[1], game()),
         "explanation": bandit.explain(),
-        "bound": rotting.theory.bounds(rotting.problems.two_arms(horizon=20), rotting.RAWUCB(alpha=5), checkpoints=[10, 20])[0],
-        "one value": rotting.theory.bounds(rotting.problems.two_arms(horizon=20), rotting.RAWUCB(alpha=5))[0],
         "problem": game(),
         "no horizon": Problem.rested([0.5, Abrupt(0.9, 0.1, at=10)]),
         "many arms": Problem.restless([i / 20 for i in range(20)], horizon=1),
@@ -99,7 +97,7 @@ def test_names_are_shown_as_they_are(shown: dict[str, Any], name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "drawings"),
     [
-        *(("result", 1), ("trajectory", 3), ("no reasons", 2), ("bound", 1), ("one value", 0)),
+        *(("result", 1), ("trajectory", 3), ("no reasons", 2)),
         *(("problem", 1), ("family", 3), ("tables", 3), ("policy", 0)),
     ],
 )

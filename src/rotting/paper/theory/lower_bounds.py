@@ -2,16 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from rotting.common.arrays import Floats, Ints
+from rotting.common.arrays import Ints
 from rotting.common.rules import COUNT, POSITIVE, check_fields, nonnegative_int, positive, positive_int
 from rotting.errors import InvalidValueError
 from rotting.policies.kernels.random_numbers import derive_key, uniform
 from rotting.problems.decays import Piecewise
-from rotting.problems.families import TableFamily
 from rotting.problems.noise import Gaussian
 from rotting.problems.problem import Problem
 
@@ -199,31 +198,3 @@ class HardFamily:
         On average over the seeds, every policy's expected regret is at least `bound`.
         """
         return self.problem(self.random_best(seed))
-
-    @property
-    def problems(self) -> "HardProblems":
-        """The family as one that `rotting.simulate` plays: best arms drawn uniformly in every run.
-
-        The mean regret over the runs estimates the average over all choices, which is at least `bound` for every policy.
-
-        Example:
-            >>> import rotting
-            >>> family = HardFamily(n_arms=2, horizon=200, pieces=2)
-            >>> result = rotting.simulate(rotting.UCB1(), family.problems, runs=40)
-            >>> bool(result.regret[0, :, -1].mean() > family.bound)
-            True
-        """
-        return HardProblems(self.n_arms, self.horizon, family=self, noise=Gaussian(self.sigma), name="hard-instances")
-
-
-@dataclass(frozen=True)
-class HardProblems(TableFamily):
-    """The problems of a `HardFamily`, whose `problems` makes them."""
-
-    family: HardFamily = field(kw_only=True)
-
-    def rows(self, rng: np.random.Generator) -> Floats:
-        """Return the means of `HardFamily.problem` for best arms drawn uniformly."""
-        best = rng.integers(self.n_arms, size=self.family.pieces)
-        falls = np.arange(self.family.pieces) + (np.arange(self.n_arms)[:, None] != best)
-        return np.asarray(np.repeat(-falls * self.family.gap, self.family.lengths, axis=1))

@@ -7,8 +7,6 @@ from typing import Any, Self
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.display.figures import Curve, Panel
-from rotting.common.html_parts import block, drawing
 from rotting.common.rules import positive_int
 from rotting.errors import InvalidValueError
 from rotting.paper.theory.constants import Constants, RestedConstants, RestlessConstants, constants
@@ -122,12 +120,6 @@ class Bound:
     def label(self) -> str:
         """The label in a legend."""
         return f"{self.policy.label}: {self.theorem}"
-
-    def _repr_html_(self) -> str:
-        curve = Curve("bound on the expected regret", self.checkpoints, self.values)
-        end = f"At most {self.values[-1]:,.4g} expected regret at round {self.checkpoints[-1]:,}"
-        picture = drawing(Panel("", "round t", "bound", (curve,))) if self.values.size > 1 else ""
-        return block(self.label, picture, note=end)
 
 
 class Bounds(tuple[Bound, ...]):
