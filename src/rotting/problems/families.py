@@ -177,7 +177,8 @@ class TableFamily(ProblemFamily, ABC):
         if self.clock not in _CLOCKS:
             raise InvalidValueError("clock", f"be {' or '.join(map(repr, _CLOCKS))}", self.clock)
         if self.name is None:
-            object.__setattr__(self, "name", _hyphenated(type(self).__name__))
+            hyphenated = re.sub(r"(?<!^)(?=[A-Z])", "-", type(self).__name__).lower()
+            object.__setattr__(self, "name", hyphenated)
 
     @property
     def max_horizon(self) -> int:
@@ -202,16 +203,6 @@ class TableFamily(ProblemFamily, ABC):
         kind = Restless if self.clock == "rounds" else Rested
         arms = [kind(Piecewise(values, starts=starts - first)) for starts, values in steps]
         return Problem(arms, self.noise, self.horizon, self.name)
-
-
-def _hyphenated(name: str) -> str:
-    """Return the name of a class in lower case, with hyphens.
-
-    Example:
-        >>> _hyphenated("RandomBreakpoints")
-        'random-breakpoints'
-    """
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
 @dataclass(frozen=True)

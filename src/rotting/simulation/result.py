@@ -586,16 +586,13 @@ def _find_runs(runs: object, own: range) -> range:
     """
     if runs is None:
         return own
-    which: Sequence[int]
     if isinstance(runs, slice):
-        which = range(own.stop)[runs]
-        if which.step == 1:  # a slice may begin before the first run
-            which = range(max(which.start, own.start), which.stop)
+        which = [run for run in range(own.stop)[runs] if run in own]  # a slice may begin before the first run
     elif isinstance(runs, Iterable) and not isinstance(runs, str):
         which = [nonnegative_int("runs", each) for each in runs]
     else:
         raise InvalidTypeError("runs", "be a slice or run numbers such as range(10)", runs)
-    if not which or which[0] not in own or which[-1] not in own or list(which) != list(range(which[0], which[-1] + 1)):
+    if not which or which[0] not in own or which[-1] not in own or which != [*range(which[0], which[-1] + 1)]:
         rule = f"be one or more consecutive numbers from {own.start} to {own.stop - 1}"
         raise InvalidValueError("runs", rule, runs)
     return range(which[0], which[-1] + 1)
