@@ -1,8 +1,6 @@
 """`sigma="estimate"`: the choices of the slow references, the same for rewards in any unit, and the rest of a policy's life."""
 
-import json
 import math
-import pickle
 import re
 from pathlib import Path
 from typing import Any
@@ -22,8 +20,7 @@ from rotting.policies.parts.doubling import doubling
 from rotting.policies.sw_ucb import SWUCB
 from rotting.policy import Policy
 from rotting.problems import two_arms
-from rotting.registry import from_json, list_policies, make
-from rotting.simulation.simulate import simulate
+from rotting.registry import list_policies, make
 from tests.conftest import INTERPRETED
 from tests.helpers.games import (
     Player,
@@ -91,7 +88,7 @@ def test_the_unit_of_the_rewards_changes_no_choice(policy: Policy, factor: float
 
 
 def documented_range(text: str | None) -> tuple[float, float]:
-    (ends,) = re.findall(r"0 or between (\S+) and (\S+) in size", text or "")
+    (ends,) = re.findall(r"0 or between (\S+) and (\S+) in size", " ".join((text or "").split()))
     return float(ends[0]), float(ends[1])
 
 
@@ -138,17 +135,6 @@ def test_no_reward_makes_a_width_of_nothing_or_without_an_end(policy: Policy, re
 # --- What a policy is asked for besides ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
-def test_it_is_a_value_like_others(policy: Policy) -> None:
-    assert policy.shown_params()["sigma"] == "estimate"
-    assert "sigma='estimate'" in repr(policy)
-    assert policy.to_json()["params"]["sigma"] == "estimate"
-    assert from_json(json.loads(json.dumps(policy.to_json()))) == policy
-    assert pickle.loads(pickle.dumps(policy)) == policy
-    assert type(policy)(**policy.params._asdict()) == policy
-    assert policy != type(policy)()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)
 def test_it_keeps_the_contract(policy: Policy) -> None:
@@ -164,13 +150,6 @@ def test_a_doubled_game_estimates_anew(policy: Policy) -> None:
     chosen = play(doubling(policy), table, 90)[30:]
     left = [table[i][play(policy, table, 30).count(i) :] for i in range(3)]
     assert chosen == play(type(policy)(**{**policy.params._asdict(), "horizon": 60}), left, 60)
-
-
-def test_a_simulation_knows_it() -> None:
-    policy = make("raw-ucb", sigma="estimate")
-    result = simulate([policy, make("raw-ucb")], two_arms(1.0, HORIZON, sigma=0.1), runs=2, seed=0, workers=1)
-    assert result.policies[0] == policy
-    assert result.regret[0].tolist() != result.regret[1].tolist()
 
 
 # --- Live ---------------------------------------------------------------------------------------------------------------------
@@ -194,19 +173,6 @@ def test_explain_shows_the_estimated_widths() -> None:
         width = estimated_sigma(list(rewards.values()), i) * math.sqrt(2 * math.log(61) / 30)
         assert bandit.explain()[arm].width == pytest.approx(width, rel=1e-14)
     assert bandit.explain()["loud"].width > 1.1 * bandit.explain()["quiet"].width
-
-
-@pytest.mark.parametrize("policy", [make("raw-ucb", sigma="estimate"), make("fewa", sigma="estimate")], ids=by_name)
-def test_a_restored_bandit_goes_on(policy: Policy) -> None:
-    table = tables(3, 60)["falling"].tolist()
-    bandit = fed(policy, {i: table[i][:10] for i in range(3)})
-    twin = Bandit.from_state(json.loads(json.dumps(bandit.get_state())))
-    assert list(map(repr, twin.explain().values())) == list(map(repr, bandit.explain().values()))  # FEWA has no index: NaN
-    for t in range(20):
-        arm = bandit.pull()
-        assert twin.pull() == arm
-        for each in (bandit, twin):
-            each.update(arm, table[arm][10 + t])
 
 
 @pytest.mark.parametrize("policy", ESTIMATED, ids=by_name)

@@ -43,6 +43,7 @@ from rotting.problems.noise import (
 from rotting.simulation.engines.compile import compiled
 from rotting.simulation.trajectory import play
 from tests.conftest import INTERPRETED
+from tests.helpers.compiler_programs import compiled_only
 
 ALARM = 1e-7
 SIZE = 1_500 if INTERPRETED else 100_000
@@ -305,28 +306,21 @@ MEANS: list[tuple[Noise, list[float]]] = [
     (Binomial(1700), [0.0, 0.1, 850.0, 1000.0, 1700.0]),
     (Poisson(), [0.0, 1e-9, 0.4, 30.0, 500.0, 1234.5]),
     (Noiseless(), [0.0, 1.5]),
+    *((Beta(c), [0.0, 0.01, 0.5, 0.9, 1.0]) for c in (0.1, 1.0, 3.7, 1e4)),
 ]
-BETAS: list[tuple[Noise, list[float]]] = [(Beta(c), [0.0, 0.01, 0.5, 0.9, 1.0]) for c in (0.1, 1.0, 3.7, 1e4)]
 
 
-def assert_compiled_equals_interpreted(noise: Noise, means: list[float]) -> None:
+@compiled_only
+@pytest.mark.parametrize(("noise", "means"), MEANS, ids=lambda x: repr(x) if isinstance(x, Noise) else "")
+def test_compiled_equals_interpreted(noise: Noise, means: list[float]) -> None:
     fast = compiled(noise.draw)
     for mean in means:
-        for k in range(20 if INTERPRETED else 100):
+        for k in range(100):
             for where in ((KEY, 0, 0, k), (KEY, k, 3, 10**6 + k), (2**63 - 1, WORD, WORD, 2**33 - 1 - k)):
                 assert fast(mean, noise.scale, *where) == noise.draw(mean, noise.scale, *where), (mean, where)
 
 
-@pytest.mark.parametrize(("noise", "means"), MEANS, ids=lambda x: repr(x) if isinstance(x, Noise) else "")
-def test_compiled_equals_interpreted(noise: Noise, means: list[float]) -> None:
-    assert_compiled_equals_interpreted(noise, means)
-
-
-def test_compiled_beta_equals_interpreted() -> None:
-    for noise, means in BETAS:
-        assert_compiled_equals_interpreted(noise, means)
-
-
+@compiled_only
 def test_compiled_binomial_equals_interpreted_at_its_first_jump() -> None:
     """At the numbers next to (1 - p)^n that a draw can be."""
     plain, fast = _binomial_inverse, compiled(_binomial_inverse)

@@ -118,10 +118,3 @@ def test_past_its_horizon_a_policy_says_so_and_offers_doubling(policy: Policy) -
 def test_bad_parameters_are_refused(make: Callable[[], Policy], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
-
-
-@pytest.mark.parametrize("policy", VARIANTS, ids=repr)
-def test_what_is_printed_makes_the_same_policy(policy: Policy) -> None:
-    names = {each.__name__: each for each in (Exp3, Exp3S, Rexp3, SWUCB, DUCB, SWA, WSWA)}
-    assert eval(repr(policy), names) == policy
-    assert from_json(policy.to_json()) == policy

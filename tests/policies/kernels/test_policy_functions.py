@@ -202,9 +202,3 @@ def test_no_policy_of_the_library_nests_deeper() -> None:
         required = {parameter.name: 1_000 for parameter in each.parameters() if parameter.required}
         for name, array in flatten(states.new_state(make(each.name, **required), 2, 9)).items():
             assert isinstance(array, np.ndarray), (each.name, name)
-
-
-def test_a_saved_bandit_of_the_flat_format_is_refused() -> None:
-    state = Bandit(make("raw-ucb"), arms=["a", "b"]).get_state()
-    with pytest.raises(ValueError, match="state version must be from 7 to 7, which this rotting reads, got 1"):
-        Bandit.from_state({**state, "version": 1})

@@ -42,15 +42,6 @@ def test_sums_and_counts_are_those_of_the_window_alone(game: list[tuple[int, flo
             assert abs(recent_sum(s, i) - total) <= 2.0**-52 * abs(total) + 1e-30 * math.fsum(map(abs, window))
 
 
-def test_small_rewards_are_exact_after_large_ones_left() -> None:
-    s = new_recent(1, 20)
-    start_recent(s, 2)
-    for t, reward in enumerate([1e100, -3e99, 0.1, 0.2], 1):
-        add_recent(s, t, 0, reward)
-        slide_to(s, t + 1)
-    assert recent_sum(s, 0) == math.fsum([0.1, 0.2])
-
-
 def test_a_log_that_is_full_when_it_is_turned_over_empties_to_nothing() -> None:
     s = new_recent(1, 3)
     start_recent(s, 3)
@@ -94,15 +85,6 @@ def test_counts_and_sums_are_those_of_exact_arithmetic(game: list[tuple[int, flo
         assert s.high[i] == pytest.approx(float(sum(weight * x for weight, x in terms)), rel=1e-15, abs=1e-25 * size)
     assert s.total[0] == pytest.approx(s.pulls_high.sum(), rel=1e-14)
     assert s.now[0] == now
-
-
-def test_without_a_discount_counts_are_whole() -> None:
-    s = new_discounted(2)
-    start_discounted(s, 1.0)
-    for t in range(1, 8):
-        add_discounted(s, t, t % 2, 0.5)
-    assert s.pulls_high.tolist() == [3.0, 4.0]
-    assert s.high.tolist() == [1.5, 2.0]
 
 
 def test_a_forgotten_arm_leaves_the_total() -> None:

@@ -56,10 +56,6 @@ def test_the_first_of_the_largest_is_chosen(indices: list[float], t: int, data: 
     assert type(chosen) is int
 
 
-def test_explaining_is_the_index() -> None:
-    assert KERNEL["explain"](None, [0.25, 0.5], 4, np.arange(2), 1) == Reason(2.0, 0.5, 1, 0.0)
-
-
 def test_a_kernel_keeps_its_own_index() -> None:
     other = by_index(lambda p, s, t, i: Reason(-s[i], s[i], 1, 0.0))
     arms = np.arange(2)

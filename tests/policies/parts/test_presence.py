@@ -16,11 +16,6 @@ def test_arms_that_are_there_are_counted_from_zero(here: list[int]) -> None:
     assert [arm_of_rank(presence, rank) for rank in range(len(here) + 1)] == expected + [-1] * (len(here) + 1 - len(expected))
 
 
-def test_at_first_all_are() -> None:
-    presence = new_presence(4)
-    assert (presence.here.tolist(), presence.number.tolist()) == ([1] * 4, [4])
-
-
 ARMS = st.sets(st.integers(0, 9), min_size=1).map(sorted)
 
 

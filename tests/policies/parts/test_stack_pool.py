@@ -1,13 +1,9 @@
 """Stacks that share their arrays: each keeps its own points, and no place is ever lost."""
 
-from typing import Any
-
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rotting.live import policy_state as states
 from rotting.policies.parts.hull import FIRST, Stacks, enlarged, ensure_room, new_stacks, release
 
 N_ARMS = 4
@@ -94,29 +90,4 @@ def test_places_that_were_left_are_used_again(height: int) -> None:
         used.add(int(s.used[0]))
         release(s, k % 2)
     assert len(used) == 1
-    assert_accounted(s)
-
-
-def test_a_stack_without_points_has_no_place() -> None:
-    s = new_stacks(3, 8 * FIRST)
-    release(s, 1)
-    assert free_places(s) == []
-    assert ensure_room(s, 1)
-    release(s, 1)
-    assert free_places(s) == [(0, FIRST)]
-    assert s.room.tolist() == [0, 0, 0]
-
-
-def test_no_room_is_told_and_changes_nothing() -> None:
-    s = new_stacks(2, 2 * FIRST)
-    for n in range(FIRST):
-        assert ensure_room(s, 0)
-        put(s, 0, float(n))
-    assert ensure_room(s, 1)  # the last place
-    before: Any = states.copy(s)
-    assert not ensure_room(s, 0)  # it would have to move
-    assert states.to_json(s) == states.to_json(before)
-    s = enlarged(s, 4 * FIRST)
-    assert ensure_room(s, 0)
-    assert points(s, 0) == list(np.arange(FIRST))
     assert_accounted(s)
