@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
-from html import escape
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,9 +16,7 @@ import pytest
 
 from rotting import cli
 from rotting.cli import command_line
-from rotting.common.display.pages import day_text
 from rotting.common.files import cache_folder
-from rotting.common.machine import this_machine
 from rotting.errors import InvalidValueError
 from rotting.paper import experiments
 from rotting.paper.experiments import restless_nights
@@ -175,8 +171,6 @@ def test_reproduce_says_which_games_it_did_not_play(capsys: pytest.CaptureFixtur
         assert cli.main(["reproduce", "runtime", "--out", out, "--no-progress"]) == 0
         assert words in capsys.readouterr().out
         assert words in Path(out, "report.html").read_text()
-    kept = f"{games} of {day_text(datetime.now(UTC))} ({escape(this_machine())})"
-    assert kept in Path("second/report.html").read_text()
     assert "computed anew" not in Path("second/report.html").read_text()
 
     assert cli.main(["reproduce", "runtime", "--out", "third", "--no-progress", "--fresh"]) == 0

@@ -20,7 +20,7 @@ reproduces a small part of the main figure step by step.
 # The command prints the path of a report: one HTML file with the figures, the tables, and each claim of the paper with
 # the measured value, its interval and a verdict. The same folder contains the figures as PDF and PNG, the tables as CSV and
 # Markdown, and every result. The quick size takes a few minutes on two cores. Finished games are cached, so an interrupted run
-# resumes and a second run is fast: the report says how many games came from the cache, and when and where they were played.
+# resumes and a second run is fast: the report says how many games came from the cache.
 # Running times are always measured again.
 #
 # The experiments are:

@@ -84,12 +84,11 @@ def test_how_it_was_made(reader: Reader) -> None:
     words = "\n".join(reader.words)
     for fact in ("0.1.0", "3.11.9", "2.4.6", "0.68.1", "A Processor", "Linux", "2 January 2025, 03:04 UTC", "1 h 2 min"):
         assert fact in words
-    assert "1,050 of 1,200 games were kept from earlier runs: " in words
-    assert "1,000 of 31 December 2024 (Another Processor, 4 cores, Linux); 50 of 1 January 2025" in words
+    assert "1,050 of 1,200 games were kept from earlier runs. " in words
 
 
 def test_a_report_of_its_own_games_says_so() -> None:
-    written = page([Section("bare", "Bare", "nowhere", Findings(()))], dataclasses.replace(ABOUT, kept={}))
+    written = page([Section("bare", "Bare", "nowhere", Findings(()))], dataclasses.replace(ABOUT, kept=0))
     assert "All 1,200 games were played for this report." in written
     assert 'role="note"' not in written
 

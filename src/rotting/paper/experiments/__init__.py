@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -26,7 +25,7 @@ from rotting.common.rules import suggest
 from rotting.common.statistics import Interval, mean_interval
 from rotting.errors import InvalidValueError
 from rotting.paper.report import writer
-from rotting.paper.report.model import Findings, Kind, Origins, ReportAbout, Section
+from rotting.paper.report.model import Findings, Kind, ReportAbout, Section
 from rotting.policy import Policy
 from rotting.simulation.engines.chunk_store import ChunkStore
 from rotting.simulation.plan import Simulation
@@ -223,31 +222,16 @@ def run(
 def _finish(experiment: Experiment[Any], size: str, prepared: Prepared, results: Results) -> FinishedExperiment:
     settings = experiment.sizes[size]
     found = experiment.findings(settings, prepared, results)
+    policies = [repr(each) for each in dict.fromkeys(each for result in results.values() for each in result.policies)]
     section = Section(
         experiment.id,
         experiment.title,
         experiment.reference,
         replace(found, notes=(*prepared.notes, *found.notes)),
-        settings={"size": size, **asdict(settings), "policies": _policies(results)},
+        settings={"size": size, **asdict(settings), "policies": policies},
         kind=experiment.kind,
     )
     return FinishedExperiment(section, results)
-
-
-def _policies(results: Results) -> dict[str, dict[str, object]]:
-    """Return the parameters of the policies by class; a parameter that varies has the list of its values."""
-    variants: dict[str, list[dict[str, object]]] = {}
-    for policy in dict.fromkeys(policy for result in results.values() for policy in result.policies):
-        variants.setdefault(type(policy).__name__, []).append(policy.shown_params())
-    merged: dict[str, dict[str, object]] = {}
-    for name, variant_params in variants.items():
-        values = {
-            key: list(dict.fromkeys(params[key] for params in variant_params if key in params))
-            for params in variant_params
-            for key in params
-        }
-        merged[name] = {key: found[0] if len(found) == 1 else found for key, found in values.items()}
-    return merged
 
 
 def final_regret(results: Iterable[Result], index: int) -> Floats:
@@ -296,7 +280,7 @@ OPENING = "rested-two-arms"
 """The experiment whose figure the report begins with."""
 
 
-def about(finished: Sequence[FinishedExperiment], seconds: float = 0.0, kept: Origins = MappingProxyType({})) -> ReportAbout:
+def about(finished: Sequence[FinishedExperiment], seconds: float = 0.0, kept: int = 0) -> ReportAbout:
     """Return the title and the introduction of the report of these experiments, and how it was made.
 
     Args:

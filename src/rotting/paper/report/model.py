@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from enum import StrEnum
 from typing import Any
 
 from rotting.common.display.figures import Figure
-from rotting.common.display.pages import About, day_text
+from rotting.common.display.pages import About
 from rotting.common.display.tables import FormattedTable
 from rotting.paper.report.claims import Claim
 
@@ -61,10 +60,6 @@ class Section:
     kind: Kind = Kind.EXPERIMENTS
 
 
-Origins = Mapping[tuple[date, str], int]
-"""How many games were played on each day (UTC) by each machine."""
-
-
 @dataclass(frozen=True)
 class ReportAbout(About):
     """The title of a report, how it was made, and the games behind it.
@@ -72,16 +67,16 @@ class ReportAbout(About):
     Args:
         opening: the section whose first figure the report begins with; it may be missing.
         games: number of games behind the report; a game is one run of one policy on one problem.
-        kept: how many of them earlier runs had played and kept, by day (UTC) and machine.
+        kept: how many of them earlier runs had played and kept.
     """
 
     opening: str = ""
     games: int = 0
-    kept: Origins = field(default_factory=dict)
+    kept: int = 0
 
     @property
     def games_text(self) -> str:
-        """The number of games, and the origin of those that were played before, in words.
+        """The number of games, and of those that were played before, in words.
 
         Example:
             >>> from datetime import UTC, datetime
@@ -89,11 +84,6 @@ class ReportAbout(About):
             >>> ReportAbout("A report", (), 0, made, 1.0, {}, {}, games=9_760).games_text
             'All 9,760 games were played for this report. A game is one run of one policy on one problem.'
         """
-        kept = sum(self.kept.values())
-        origins = "; ".join(f"{count:,} of {day_text(day)} ({where})" for (day, where), count in sorted(self.kept.items()))
-        said = (
-            f"{kept:,} of {self.games:,} games were kept from earlier runs: {origins}"
-            if kept
-            else f"All {self.games:,} games were played for this report"
-        )
+        kept = f"{self.kept:,} of {self.games:,} games were kept from earlier runs"
+        said = kept if self.kept else f"All {self.games:,} games were played for this report"
         return f"{said}. A game is one run of one policy on one problem."

@@ -273,7 +273,7 @@ def settings_text(section: Section) -> str:
 
 
 def _colophon(about: ReportAbout) -> str:
-    games = {"Games": f"{about.games:,}", "Of them kept from other runs": f"{sum(about.kept.values()):,}"}
+    games = {"Games": f"{about.games:,}", "Of them kept from other runs": f"{about.kept:,}"}
     return colophon(
         about,
         games,

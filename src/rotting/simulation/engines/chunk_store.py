@@ -8,10 +8,8 @@ A file that cannot be read counts as missing. If a chunk cannot be written, ther
 import io
 import threading
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import UTC, date, datetime
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +28,7 @@ class ChunkStore:
         fresh: whether to ignore the chunks that exist, and replace them.
 
     Attributes:
-        reused: the number of games that were read instead of played, by the day (UTC) and the machine that played them.
+        reused: the number of games that were read instead of played.
 
     Example:
         >>> import tempfile
@@ -48,7 +46,7 @@ class ChunkStore:
         if self.folder.is_file():
             raise InvalidValueError("keep", "be a folder", self.folder, got=f"the file '{self.folder}'")
         self.fresh = fresh
-        self.reused: Counter[tuple[date, str]] = Counter()
+        self.reused = 0
         self._written: set[str] = set()  # the chunks that this process played, which do not count as reused
         self._warn_once = threading.Semaphore(1)
         self._games: dict[str, int] = {}  # the number of games in each chunk that was read or written
@@ -80,7 +78,7 @@ class ChunkStore:
                 kept, task = task.split(len(chunk.regret))
                 self._games[kept.digest] = kept.runs
                 if kept.digest not in self._written:
-                    self.reused[datetime.fromtimestamp(chunk.origin.played, UTC).date(), chunk.origin.machine] += kept.runs
+                    self.reused += kept.runs
                     chunk = chunk._replace(seconds=np.nan)  # measured by another process, perhaps on a slower machine
                 take(kept, chunk)
         return missing
