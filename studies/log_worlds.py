@@ -415,6 +415,10 @@ def make_world(name: str, seed: int) -> World:
         case "good days of arms":
             days = rng.lognormal(0.0, 0.2, (6, 28))
             return _world(rng, NONE, context=lambda unit, arm, x: days[arm, np.minimum(28 * x, 27).astype(int)])
+        case "one arm rises":
+            return _world(rng, NONE, wear=lambda arm, own, x: np.where(np.asarray(arm) == 0, 1 + 1.5 * np.asarray(x), 1.0))
+        case "used to it":
+            return _world(rng, NOTHING, wear=lambda arm, own, x: 1 - 0.8 * np.expm1(-np.asarray(own) / 200.0), high=0.08)
         case "tastes":
             return _world(rng, NONE, taste=rng.lognormal(0, 0.5, (20, 6)))
         case "changing mix":
@@ -511,7 +515,7 @@ WORLDS = (
         "bots",
     ),
     *("random season", "rare clicks", "rare clicks that end", "targeting", "personal", "personal, tired", "tastes"),
-    *("trends of units, targeted", "weekends of arms", "good days of arms"),
+    *("trends of units, targeted", "weekends of arms", "good days of arms", "one arm rises", "used to it"),
     *("changing mix", "changing mix, unseen", "ages", "launches into a falling audience", "launches, pulls"),
     *("launches, listed", "all age alike", "rise and fall", "small equal arms", "totals row", "missing rewards", "counts"),
     *("counts, pulls", "counts, time", "money", "money, pulls", "normal", "normal, both", "Thompson, steady"),

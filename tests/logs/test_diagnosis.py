@@ -166,6 +166,31 @@ def test_a_changing_mix_of_units_is_no_wear() -> None:
     assert "wears out" not in verdicts(log)
 
 
+def test_trends_of_units_are_no_wear_of_the_arms_that_they_see() -> None:
+    """One large country loses interest in all arms alike, and sees one of them most of the time."""
+    worn = 0
+    for seed in range(6):
+        rng, n = R(seed), 40_000
+        unit = rng.choice(12, n, p=TRAFFIC)
+        arm = np.where(rng.random(n) < 0.6, unit % 3, rng.integers(0, 3, n))
+        rate = 0.1 * np.where(unit == 0, 1 - 0.7 * np.arange(n) / n, 1.0)
+        worn += "wears out" in verdicts(Log({"arm": arm, "reward": (rng.random(n) < rate) * 1.0, "u": unit}, unit="u"))
+    assert worn <= 1
+
+
+def test_steady_arms_do_not_wear_out_beside_one_that_rises() -> None:
+    wrong = 0
+    for seed in range(6):
+        rng, n = R(seed), 30_000
+        arm = rng.integers(0, 6, n)
+        mean = 0.06 * np.where(arm == 0, 1 + 2.0 * np.arange(n) / n, 1.0)
+        found = diagnose(Log({"arm": arm, "reward": (rng.random(n) < mean) * 1.0}))
+        assert [each.name for each in found.arms if each.verdict == "rises"] == [0]
+        wrong += "wears out" in {each.verdict for each in found.arms}
+        assert found.rises
+    assert wrong == 0
+
+
 def test_a_sudden_change_of_some_arms_is_no_wear_with_time() -> None:
     rng, n = R(3), 40_000
     arm, unit = rng.integers(0, 6, n), rng.choice(12, n, p=TRAFFIC)

@@ -165,6 +165,14 @@ def test_the_runs_hold_what_the_choices_of_the_log_earn_on_average() -> None:
     assert outside <= 9
 
 
+def test_a_random_arm_is_one_of_those_that_could_be_chosen() -> None:
+    arm = np.arange(600) % 2
+    arm[300::3] = 2
+    log = Log({"arm": arm, "reward": np.where(arm == 2, -1.0, 1.0)})
+    drawn = fit(log, "time").random_rewards(log, range(3))
+    np.testing.assert_allclose(drawn, (1 + 1 / 3) / 2, atol=0.01)
+
+
 def test_an_arm_stays_or_keeps_falling_after_its_last_reward() -> None:
     rng = np.random.default_rng(0)
     arm = rng.integers(0, 2, 4_000)

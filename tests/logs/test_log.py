@@ -234,6 +234,8 @@ def test_rows_that_are_in_twice_are_noted() -> None:
     twice = {name: np.concatenate([each, each]) for name, each in columns.items()}
     assert not Log(columns, time="t").notes
     assert "500 rows are equal to a row before them" in Log(twice, time="t").notes[0]
+    thrice = {name: np.concatenate([each.astype(float)] * 3) for name, each in columns.items()}
+    assert "1,000 rows are equal to a row before them" in Log(thrice, time="t").notes[0]
 
 
 def test_rewards_that_may_still_come_are_missing() -> None:

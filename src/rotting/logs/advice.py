@@ -168,18 +168,13 @@ def advise_with(diagnosis: Diagnosis, policies: Sequence[Policy], runs: int | No
     log = diagnosis.log
     why = _why_none(diagnosis)
     if why is None:
-        families = [fit(log, clock, _falls(diagnosis)) for clock in _readings(diagnosis.decay)]
+        families = [fit(log, clock, falling=not diagnosis.rises) for clock in _readings(diagnosis.decay)]
         why = _misfit(log, families, seed)
     if why is not None:
         return Advice(log, diagnosis, (), None, f"No policy is recommended: {why}.", 0)
     gains, played = gains_on(log, families, policies, runs, seed, progress, learned=diagnosis.learned)
     policy, reason = _choice(gains, policies)
     return Advice(log, diagnosis, tuple(gains), policy, reason, played)
-
-
-def _falls(diagnosis: Diagnosis) -> bool:
-    """Return whether no arm rises, as far as the log shows."""
-    return all(each.verdict != "rises" for each in diagnosis.arms)
 
 
 def _why_none(diagnosis: Diagnosis) -> str | None:

@@ -183,10 +183,10 @@ def cells_of(log: Log) -> Cells:
 
 _PERIODS = {"daily": 86_400.0, "weekly": 604_800.0}  # in seconds
 _HARMONICS = (1, 2)
+_WAVES = 2 * len(_HARMONICS)
 _PARTS, _PHASES = 32, 48  # of the log, and of a period, into which rows are summed to find a pattern
-_CLEAR_PATTERN, _CLEAR_ALONE = 4.5, 3.5  # standard errors: of the pattern of all arms, and of an arm that has another one
+_CLEAR_PATTERN = 4.5  # standard errors
 _CYCLES = 1.9  # of a pattern that is taken out: two weeks are a little less from the first row to the last
-_FEWEST_ALONE = 100  # rewards other than 0 of such an arm
 _LEAST_SEASON = 0.1  # a factor below it is no estimate of these few waves
 
 
@@ -203,7 +203,7 @@ def _patterns(time: Floats, unit: Ints, arm: Ints, reward: Floats, scale: Scale)
     part = np.minimum((time - time[0]) * (_PARTS / max(seconds, 1e-9)), _PARTS - 1).astype(np.int64)
     order = np.argsort(arm, kind="stable")
     by_arm = np.split(order, np.cumsum(np.bincount(arm))[:-1])
-    alone = [rows for rows in by_arm if (reward[rows] != 0).sum() >= _FEWEST_ALONE]
+    alone = [rows for rows in by_arm if (reward[rows] != 0).sum() >= FEWEST_EVENTS]
     for name, period in _PERIODS.items():
         if seconds < 0.99 * period * (2 if name == "daily" else 1):
             continue
@@ -211,17 +211,20 @@ def _patterns(time: Floats, unit: Ints, arm: Ints, reward: Floats, scale: Scale)
         for k, rows in enumerate([np.arange(time.size), *alone]):
             before = season[rows]
             expected = level[rows] * (1 + before) if scale.ratios else level[rows] + before
-            z, moved = _waves(place[rows], reward[rows] - expected, expected if scale.ratios else np.ones(rows.size))
-            if k == 0 and z > _CLEAR_PATTERN:
+            square, moved = _waves(place[rows], reward[rows] - expected, expected if scale.ratios else np.ones(rows.size))
+            is_clear = chi_square_z(square, _WAVES) > _CLEAR_PATTERN
+            if k == 0 and is_clear:
                 names.append(name)
-            if z < (_CLEAR_ALONE if k else _CLEAR_PATTERN) or time[rows[-1]] - time[rows[0]] < _CYCLES * period:
+            if (k == 0 and not is_clear) or time[rows[-1]] - time[rows[0]] < _CYCLES * period:
                 continue  # a single week may be anything
+            # The pattern of a single arm is drawn towards none (James and Stein 1961).
+            moved = moved if k == 0 else moved * max(1 - _WAVES / max(square, _WAVES), 0.0)
             season[rows] = np.maximum((1 + before) * (1 + moved), _LEAST_SEASON) - 1 if scale.ratios else before + moved
     return " and ".join(names), season
 
 
 def _waves(place: Ints, apart: Floats, weight: Floats) -> tuple[float, Floats]:
-    """Return how clearly the phases of a period differ, beside a smooth trend over its parts, and by how much at each row."""
+    """Return how clearly phases differ beside a smooth trend, chi-squared if they do not, and how they move each row."""
     weight, apart = (sums_by(place, each, _PARTS * _PHASES) for each in (weight, apart))
     used = weight > 0
     turn = 2 * np.pi * (np.arange(_PHASES) + 0.5) / _PHASES
@@ -230,8 +233,8 @@ def _waves(place: Ints, apart: Floats, weight: Floats) -> tuple[float, Floats]:
     design, root = np.column_stack([trend, np.tile(waves, (_PARTS, 1))[used]]), np.sqrt(weight[used])[:, None]
     (_, plain), (found, full) = (_least_squares(root * each, apart[used] / root[:, 0]) for each in (trend, design))
     degrees = int(used.sum()) - design.shape[1]
-    z = chi_square_z((plain - full) / max(full / degrees, 1e-300), waves.shape[1]) if degrees > 4 else 0.0
-    return z, (waves @ found[trend.shape[1] :])[place % _PHASES]
+    square = (plain - full) / max(full / degrees, 1e-300) if degrees > 4 else 0.0
+    return square, (waves @ found[trend.shape[1] :])[place % _PHASES]
 
 
 def _least_squares(design: Floats, values: Floats) -> tuple[Floats, float]:

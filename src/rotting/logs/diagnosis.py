@@ -149,6 +149,7 @@ class Diagnosis:
         tested: the number of arms with enough rewards to be tested.
         targeted: whether choices depend on the unit.
         learned: whether arms did not keep their shares of the choices, as under a policy that learns.
+        rises: whether an arm rises, or all of them together.
     """
 
     log: Log
@@ -161,6 +162,7 @@ class Diagnosis:
     tested: int
     targeted: bool
     learned: bool = False
+    rises: bool = False
 
     def __repr__(self) -> str:
         return f"Diagnosis(decay={self.decay!r}, entanglement={self.entanglement:.2f}, {self._counts()})"
@@ -269,7 +271,8 @@ def diagnose(log: Log) -> Diagnosis:
     verdicts = [each._replace(verdict=findings.verdict(i)) for i, each in enumerate(trends)]
     arms = tuple(_with_half_life(log, each, i, decay, findings) for i, each in enumerate(verdicts))
     choices = findings.targeting
-    rest = findings.notes(), findings.lacks(log), len(findings.arms.arms), choices.depends, not choices.is_static
+    rises = any(each.verdict == "rises" for each in arms) or findings.common.trend.value > 3 * findings.common.trend.error
+    rest = findings.notes(), findings.lacks(log), len(findings.arms.arms), choices.depends, not choices.is_static, rises
     return Diagnosis(log, decay, reason, arms, entangled, *rest)
 
 
@@ -321,15 +324,15 @@ def _find(log: Log) -> "_Findings":
     cells = replace(cells, targeted=choices.depends)
     changes = arm_changes(cells, FEWEST_EVENTS if cells.scale.ratios else 2 * FEWEST_EVENTS, choices.is_static)
     falling = [i for i in changes.arms if changes.falls(i, SMALL)]
-    gap = gap_of(cells, changes.arms, falling) if falling else None
+    rising = [i for i in changes.arms if changes.rises(i)]
+    gap = gap_of(cells, [i for i in changes.arms if i not in rising], falling) if falling else None
     support = [i for i in changes.arms if i in falling or changes.may_fall(i)] if falling else []
     step = sudden_step(cells, support)
     everywhere = pulls_effect(cells)
     own = pulls_effect(cells, falling) if 0 < len(falling) < len(changes.arms) else everywhere
     ages = age_effect(cells, changes.arms)
     common = common_change(cells, [])
-    apart = falling + [i for i in changes.arms if changes.rises(i)]
-    others = common_change(cells, apart) if apart else common
+    others = common_change(cells, falling + rising) if falling or rising else common
     return _Findings(cells, changes, common, others, choices, newest_fall(cells), everywhere, own, ages, falling, gap, step)
 
 

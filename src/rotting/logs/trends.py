@@ -7,8 +7,7 @@ Changes are on a logarithmic scale if rewards are compared by ratios, otherwise 
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -74,18 +73,12 @@ class ArmChanges:
     def falls(self, arm: int, least: float) -> bool:
         """Return whether an arm fell by more than the least change, and behind the others."""
         drop = self.drops.get(arm)
-        if drop is not None and drop.own.value + drop.own.reach(self._alone) < 0:
+        if drop is not None and drop.own.value + drop.own.reach(ALONE) < 0:
             return drop.own.value < least and drop.behind.value < least
         own, behind = self.own.get(arm), self.behind.get(arm)
         if own is None or behind is None:
             return False
-        return own.value + own.reach(self._alone) < 0 and own.value < least and self.below(behind) and behind.value < least
-
-    @property
-    def _alone(self) -> float:
-        """The level of the interval of an arm's own change."""
-        # If some arms rise, steady ones are behind them, and their own changes must hold for all arms at once.
-        return self.together if self.any_rises else ALONE
+        return own.value + own.reach(ALONE) < 0 and own.value < least and self.below(behind) and behind.value < least
 
     def may_fall(self, arm: int) -> bool:
         """Return whether an arm that is not clear by itself supports others that fall."""
@@ -104,11 +97,6 @@ class ArmChanges:
         """The level of the intervals of single arms that hold for all of them at once."""
         return 1 - FAMILY / max(len(self.arms), 1)
 
-    @cached_property
-    def any_rises(self) -> bool:
-        """Whether any arm rises."""
-        return any(map(self.rises, self.arms))
-
     def below(self, found: Estimate) -> bool:
         """Return whether a contrast is below 0, for all arms at once."""
         return found.value + critical(2 * NormalDist().cdf(self.limit) - 1, found.clusters) * found.error < 0
@@ -120,33 +108,43 @@ def arm_changes(cells: Cells, fewest_events: int, is_static: bool) -> ArmChanges
     tested = np.sort(enough[np.argsort(-cells.events[enough], kind="stable")][:_TESTED])
     own = _own_changes(cells, tested, 0.0, 1.0)
     halves = _own_changes(cells, tested, 0.0, 0.5), _own_changes(cells, tested, 0.5, 1.0)
+    found = ArmChanges(tested.tolist(), own, halves, {}, {}, {}, math.inf)
+    found = _compared(found, cells, [], is_static)
+    rising = [i for i in found.arms if found.rises(i)]
+    # Steady arms are behind those that rise, and are compared without them.
+    return replace(_compared(found, cells, rising, is_static), ahead=found.ahead) if rising else found
+
+
+def _compared(found: ArmChanges, cells: Cells, without: list[int], is_static: bool) -> ArmChanges:
+    """Return the changes with comparisons of arms with one another, but for some."""
+    tested = np.setdiff1d(found.arms, without)
     if tested.size < 2:
-        return ArmChanges(tested.tolist(), own, halves, {}, {}, {}, math.inf)
-    fit = _apart(cells, tested, cells.x)
+        return replace(found, behind={}, drops={})
+    keep = np.ones((cells.n_arms, cells.n_bins))
+    keep[without] = 0.0
+    fit = _apart(cells, tested, cells.x, keep)
     known = tested[fit.information[tested] > 0]
     limit = _limit(fit.dispersion / fit.information[known]) if known.size > 1 else math.inf
     limit = limit if is_static else math.sqrt(limit**2 + _ADAPTIVE)
     behind, ahead = _against_best(fit, known), _against_best(fit, known, -1.0)
     life = cells.life * _scales(cells)
-    return ArmChanges(
-        tested.tolist(),
-        own,
-        halves,
-        {i: each.times(float(life[i])) for i, each in behind.items()},
-        {i: each.times(float(life[i])) for i, each in ahead.items()},
-        _drops(cells, tested, FAMILY * (_SUDDEN if is_static else 1.0)),
-        limit,
+    return replace(
+        found,
+        behind={i: each.times(float(life[i])) for i, each in behind.items()},
+        ahead={i: each.times(float(life[i])) for i, each in ahead.items()},
+        drops=_drops(cells, tested, keep, FAMILY * (_SUDDEN if is_static else 1.0)),
+        limit=limit,
     )
 
 
-def _drops(cells: Cells, arms: Ints, chance: float) -> dict[int, Drop]:
+def _drops(cells: Cells, arms: Ints, keep: Floats, chance: float) -> dict[int, Drop]:
     """Return the arms that fell suddenly, each at a time of its own, against all others at that time.
 
     A policy leaves an arm soon after it falls, and hardly changes the slope over its life. This holds whatever the policy: the
     rewards of an arm that does not change differ only by chance, however many of them it gets. `chance` is that of naming any
     arm if none falls.
     """
-    fit = Curves(cells).fit(None, np.eye(cells.n_bins))
+    fit = Curves(cells, keep).fit(None, np.eye(cells.n_bins))
     _, blocks = fit.curves.blocks(fit.mean)
     # The calendar is drawn towards a smooth curve where it does not clearly leave it: arms that are played one after the other
     # could otherwise not be told from it.
