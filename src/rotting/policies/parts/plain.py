@@ -175,10 +175,6 @@ class PlainPolicy(Policy):
     given: object
 
     @property
-    def max_rounds(self) -> None:
-        """None: nothing is known of the class."""
-
-    @property
     def assumed_sigma(self) -> None:
         """None: nothing is known of the class."""
 
