@@ -6,7 +6,7 @@ drawn (Carter and Kohn 1994; Fruehwirth-Schnatter 1994). This distribution depen
 of the log stopped pulling an arm. A bootstrap of the rewards would copy the bad luck after which a policy leaves an arm.
 
 After the last reward of an arm there is no information. From there on its level lies between two extremes: it stays, or it
-keeps falling at its recent rate. `share_of_fall` decides between them, once in each run.
+keeps falling at its recent rate. Each run draws its place between them once, for all arms.
 """
 
 from typing import NamedTuple
@@ -200,7 +200,8 @@ def draw_levels(levels: Levels, rng: np.random.Generator, lowest: float, highest
         falling: whether no curve may rise.
     """
     drawn = _draw_walk(levels, rng)
-    _extend(drawn, levels.cells, share_of_fall(float(rng.random())), relative=lowest >= 0)
+    share = min(max((float(rng.random()) - _EXTREME) / (1 - 2 * _EXTREME), 0.0), 1.0)
+    _extend(drawn, levels.cells, share, relative=lowest >= 0)
     curves = np.ascontiguousarray(np.clip(drawn, lowest, highest).T)
     return falling_curves(curves, levels.cells.counts.T + 1) if falling else curves
 
@@ -246,21 +247,6 @@ def _extend(drawn: Floats, cells: Cells, share: float, *, relative: bool) -> Non
         # An arm that seems to have stopped falling may have had good luck: it falls no slower than all arms together.
         rate = np.minimum(np.minimum(weight * own + (1 - weight) * alike, alike), 0.0)
         drawn[g] = np.where(last < g, drawn[g - 1] + share * passed * rate, drawn[g])
-
-
-def share_of_fall(place: float) -> float:
-    """Return the share of its recent fall that an arm repeats after its last reward: 0 if it stays, 1 if it keeps falling.
-
-    The log says nothing about these levels, so both extremes are common. All arms of a run have the same share.
-
-    Args:
-        place: a number that is drawn evenly between 0 and 1, once in each run.
-
-    Example:
-        >>> [share_of_fall(place) for place in (0.2, 0.5, 0.8)]
-        [0.0, 0.5, 1.0]
-    """
-    return min(max((place - _EXTREME) / (1 - 2 * _EXTREME), 0.0), 1.0)
 
 
 def falling_curves(curves: Floats, weights: Floats) -> Floats:

@@ -305,7 +305,8 @@ class Pairs:
     def _levels(self, offset: Floats) -> Floats:
         """Return the mean sum of each cell, given an offset [group, bin] and fitted levels (Deming and Stephan 1940)."""
         if not self.curves.ratios:
-            return np.asarray(self.rows * offset + self.sums - self.rows * self.project(self._quotient(offset), self.rows))
+            left = self.project(self.sums / np.maximum(self.rows, _TINY) - offset, self.rows)
+            return np.asarray(self.rows * offset + self.sums - self.rows * left)
         mean: Floats = self.rows * np.exp(np.clip(offset, -_LARGEST, _LARGEST))
         total, in_bin = self.sums.sum(axis=1, keepdims=True), self._by_arm(self.sums)
         for _ in range(_SWEEPS):
@@ -315,9 +316,6 @@ class Pairs:
             if np.abs(ratio[total > 0] - 1).max(initial=0.0) < _LEVELLED:
                 break
         return mean
-
-    def _quotient(self, offset: Floats) -> Floats:
-        return np.asarray(self.sums / np.maximum(self.rows, _TINY) - offset)
 
     def project(self, values: Floats, weight: Floats) -> Floats:
         """Return what is left of values [group, bin] after the weighted means of every group, and of every arm and bin."""
