@@ -255,22 +255,6 @@ def test_many_async_calls_over_a_line_that_breaks(port: int, name: str) -> None:
         assert sorted(decided) == sorted(ids)
 
 
-def test_an_unreachable_service_raises_after_all_attempts() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = url_of(silent.getsockname()[1])
-        message = r"^the service did not respond in 2 attempts: no complete response within 0\.05 s$"
-        with (
-            rotting.Client(address, timeout=0.05, retries=1) as client,
-            pytest.raises(ServiceUnreachableError, match=message),
-        ):
-            client.bandits()
-    with (
-        rotting.Client(address, retries=0) as client,
-        pytest.raises(ServiceUnreachableError, match="in 1 attempt: connection error: .*refused"),
-    ):
-        client.bandits()
-
-
 def test_a_client_without_the_token_or_scope_is_denied(tmp_path: Path) -> None:
     token = new_token(tmp_path / "tokens", "reader", ["read"])
     found: Running

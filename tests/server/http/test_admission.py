@@ -114,6 +114,7 @@ def test_the_rate_is_that_of_a_token_and_not_of_its_name(tmp_path: Path) -> None
     tokens = [new_token(file, "shop", ["read"]) for _ in range(2)]
     with running(tmp_path / "songs.rot", token_file=str(file), rate=0.001) as service:
         assert [service.client(each)("GET", "/v1/bandits").status for each in (*tokens, *tokens)] == [200, 200, 429, 429]
+        assert service.client()("GET", "/livez").status == 200  # a probe needs no token, and has no limit
 
 
 def test_retry_after_is_at_least_one_second(monkeypatch: pytest.MonkeyPatch) -> None:

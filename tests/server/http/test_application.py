@@ -586,25 +586,6 @@ def test_an_unexpected_error_is_logged_and_told_by_its_type_alone(
     assert "a secret" in caplog.text
 
 
-def test_requests_with_a_foreign_host_or_origin_are_refused(service: Running) -> None:
-    client = service.client()
-    problem(client("GET", "/v1/bandits", Host="evil.example"), 403, "forbidden", field="Host")
-    problem(client("GET", "/v1/bandits", Host="evil.example:8000"), 403, "forbidden", field="Host")
-    problem(client("PUT", BANDIT, SONGS, Origin="http://evil.example"), 403, "forbidden", field="Origin")
-    assert client("PUT", BANDIT, SONGS, Origin=f"http://127.0.0.1:{service.port}").status == 201
-    assert client("GET", "/v1/bandits", Host="localhost").status == 200
-
-
-def test_requests_above_the_rate_limit_get_429(tmp_path: Path) -> None:
-    with running(tmp_path / "songs.rot", rate=0.001) as service:
-        client = service.client()
-        assert client("GET", "/v1/bandits").status == 200
-        refused = client("GET", "/v1/bandits")
-        problem(refused, 429, "too-many-requests")
-        assert refused.headers["retry-after"] == "60"
-        assert client("GET", "/livez").status == 200
-
-
 def test_a_long_explanation_has_every_arm_once(client: Client) -> None:
     arms = [f"a{k}" for k in range(2_001)]  # more than are encoded at a time
     assert client("PUT", BANDIT, {**SONGS, "arms": arms}).status == 201

@@ -2,10 +2,8 @@
 
 import copy
 import pickle
-import threading
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -292,14 +290,6 @@ def test_a_closed_bandit_refuses_calls(place: str) -> None:
     bandit.close()
     with pytest.raises(StoreFailedError, match="closed"):
         bandit.decide()
-
-
-def test_many_threads_share_one_bandit(place: str) -> None:
-    with rotting.open(place, rotting.UCB1(), arms=["a", "b"]) as bandit, ThreadPoolExecutor(16) as pool:
-        made = list(pool.map(lambda _: bandit.decide(), range(200)))
-        assert sorted(each.round for each in made) == list(range(1, 201))
-        assert set(pool.map(lambda each: bandit.reward(each, 0.5), made)) == {"applied"}
-    assert threading.active_count() < 50
 
 
 def test_snapshots_of_changes_do_not_pile_up_if_all_events_are_kept(place: str) -> None:

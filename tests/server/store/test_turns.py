@@ -209,17 +209,6 @@ def test_a_damaged_snapshot_is_passed_over(turns: Turns, other: Turns, state: by
     assert problem.startswith("bandit 'songs': the snapshot at event 3 cannot be read back")
 
 
-def test_a_forked_process_goes_on_by_itself(turns: Turns) -> None:
-    assert turns.change("songs", decide) == 1
-    child = os.fork()
-    if not child:
-        os._exit(0 if turns.change("songs", decide) >= 2 else 1)
-    mine = [turns.change("songs", decide) for _ in range(5)]
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert len(set(mine)) == 5
-    assert rounds(turns) == 7
-
-
 def test_closed_turns_refuse_calls(place: str) -> None:
     turns = Turns(open_database(place))
     create(turns, "songs", rotting.UCB1(), ["jazz"])
@@ -342,36 +331,6 @@ def test_a_commit_with_an_unknown_outcome_is_looked_up(turns: Turns, faults: Fau
     faults.before = [OutcomeUnknownError("was lost")]
     assert turns.change("songs", decide) == 3
     assert rounds(turns) == 3
-
-
-def test_a_call_whose_bandit_is_loaded_is_made_once_though_the_turn_fails(
-    turns: Turns, faults: Faults, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    create(turns, "films", rotting.UCB1(), ["x", "y"])
-    turns._drop(turns._folded["films"])
-    go_on, entered = threading.Event(), threading.Event()
-
-    def slow(*args: Any) -> Folded:
-        go_on.wait(10)
-        return load(*args)
-
-    def block(folded: Folded) -> None:
-        entered.set()
-        go_on.wait(0.2)
-
-    monkeypatch.setattr("rotting.server.store.turns.load", slow)
-    first = turns.submit(Call("songs", block))
-    assert entered.wait(10)
-    faults.before = [StoreBusyError("is busy")]
-    calls = [
-        turns.submit(Call(name, lambda folded: folded.bandit.update(folded.bandit.arms[0], 1.0))) for name in ("films", "songs")
-    ]
-    time.sleep(0.5)
-    go_on.set()
-    for call in (first, *calls):
-        call.result()
-    assert turns.read("films", lambda folded: folded.bandit.rounds) == 1
-    assert rounds(turns) == 1
 
 
 def test_a_report_that_fails_takes_nobody_down(place: str) -> None:
