@@ -418,6 +418,14 @@ def test_a_body_that_is_no_batch_of_rewards_is_refused(shared_client: Client, bo
     problem(shared_client("POST", f"{BANDIT}/rewards", body), status, kind)
 
 
+def test_a_body_of_more_than_four_mebibytes_is_refused(service: Running) -> None:
+    head = b"POST /v1/bandits/songs/rewards HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    assert service.raw(head + b"Content-Length: 4194305\r\n\r\n").startswith(b"HTTP/1.1 413 ")
+    chunk = b"100000\r\n" + b" " * (1 << 20) + b"\r\n"
+    sent = head + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + 5 * chunk + b"0\r\n\r\n"
+    assert service.raw(sent).startswith(b"HTTP/1.1 413 ")
+
+
 def test_arms_come_and_go(songs: Client) -> None:
     problem(songs("PUT", f"{BANDIT}/arms/pop", {"prior": "pooled"}), 422, "invalid-value", field="prior")
     added = songs("PUT", f"{BANDIT}/arms/hip%20hop%2F")

@@ -50,6 +50,7 @@ _OF_STORES: tuple[tuple[type[StoreError], str, str], ...] = (
     (StoreBusyError, "overloaded", ""),
     (StoreError, "store-failed", ""),
 )
+_MAX_BODY = 4 << 20  # bytes of a request: room for 100,000 arms
 _CLIENT_GONE = 499  # the status in the metrics if nobody waits for the response
 _log = logging.getLogger("rotting.server")
 
@@ -143,7 +144,7 @@ def _count(service: Service, response: Response, began: float, path: str = "othe
 async def _respond(service: Service, route: Route, request: Request, holder: Holder) -> Response:
     parameters = request.path_params
     query = _decode_query(route, request)
-    body = await _decode_body(service, route, request)
+    body = await _decode_body(route, request)
     asked = Asked(service, request, holder, parameters.get("name", ""), parameters.get("arm", ""), query, body)
     return await route.handler(asked)
 
@@ -166,7 +167,7 @@ def _decode_query(route: Route, request: Request) -> object:
         raise of_body(error, m.encode(dict(pairs)), "query") from error
 
 
-async def _decode_body(service: Service, route: Route, request: Request) -> object:
+async def _decode_body(route: Route, request: Request) -> object:
     headers = request.headers
     if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
         if route.body is None:
@@ -179,25 +180,25 @@ async def _decode_body(service: Service, route: Route, request: Request) -> obje
     kind = headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() != "application/json":
         raise broken_rule("unsupported-media-type", "Content-Type", "be application/json", kind)
-    body = await _read_body(request, min(route.max_body, service.options.max_body))
+    body = await _read_body(request)
     try:
         return msgspec.json.decode(body, type=route.body)
     except (ValueError, RecursionError) as error:
         raise of_body(error, body) from error
 
 
-async def _read_body(request: Request, most: int) -> bytes:
+async def _read_body(request: Request) -> bytes:
     length = request.headers.get("content-length", "0")
     if not length.isdigit() or len(length) > 18:
         raise broken_rule("bad-request", "Content-Length", "be a whole number", length[:20])
-    if int(length) > most:
-        raise broken_rule("too-large", "body", f"be at most {most} bytes", int(length))
+    if int(length) > _MAX_BODY:
+        raise broken_rule("too-large", "body", f"be at most {_MAX_BODY} bytes", int(length))
     parts, size = [], 0
     async for part in request.stream():
         parts.append(part)
         size += len(part)
-        if size > most:
-            raise broken_rule("too-large", "body", f"be at most {most} bytes", got="more")
+        if size > _MAX_BODY:
+            raise broken_rule("too-large", "body", f"be at most {_MAX_BODY} bytes", got="more")
     return b"".join(parts)
 
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from rotting.server.http.service import Asked, Service
 
 MAX_WATCHERS = 100
-_MAX_BODY_WITH_ARMS = 4 << 20  # bytes: room for 100,000 arms
 _BANDIT = "/v1/bandits/{name}"
 _ARM = f"{_BANDIT}/arms/{{arm}}"
 _TO_BANDIT = ("not-found", "archived")
@@ -55,7 +54,7 @@ def _json(content: object, status: int = 200, headers: dict[str, str] | None = N
 
 @route(
     "POST", f"{_BANDIT}/decisions", "decide", body=m.DecisionRequest, needs_body=False, response=m.DecisionsResponse,
-    problems=(*_TO_BANDIT, "key-reused", "key-cancelled", "key-expired"), max_body=_MAX_BODY_WITH_ARMS,
+    problems=(*_TO_BANDIT, "key-reused", "key-cancelled", "key-expired"),
 )  # fmt: skip
 async def decide(asked: "Asked") -> Response:
     """Choose one arm, or several."""
@@ -252,7 +251,7 @@ def _row(service: "Service", record: BanditRecord) -> m.BanditRow:
 
 @route(
     "PUT", _BANDIT, "admin", body=m.NewBandit, response=m.BanditResponse, statuses=(200, 201),
-    problems=("bandit-differs",), max_body=_MAX_BODY_WITH_ARMS,
+    problems=("bandit-differs",),
 )  # fmt: skip
 async def make_bandit(asked: "Asked") -> Response:
     """Create a bandit; repeating the request changes nothing."""
@@ -295,7 +294,7 @@ async def show_bandit(asked: "Asked") -> Response:
     return await asked.read(_show)
 
 
-@route("PATCH", _BANDIT, "admin", body=m.Change, response=m.BanditResponse, problems=_TO_BANDIT, max_body=_MAX_BODY_WITH_ARMS)
+@route("PATCH", _BANDIT, "admin", body=m.Change, response=m.BanditResponse, problems=_TO_BANDIT)
 async def change(asked: "Asked") -> Response:
     """Change settings of a bandit; repeating the request changes nothing."""
     given = {name: value for name, value in msgspec.structs.asdict(asked.body).items() if value is not msgspec.UNSET}

@@ -41,7 +41,6 @@ class Route(NamedTuple):
     response: object = None  # the type of the response body, or its content type
     statuses: tuple[int, ...] = (200,)  # of successful responses
     problems: tuple[str, ...] = ()  # kinds of problems, besides those that every route has
-    max_body: int = 1 << 19  # most bytes of the request body
     is_page: bool = False  # whether it is a file of the dashboard, which is no part of the API
 
     @property

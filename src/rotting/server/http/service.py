@@ -41,7 +41,6 @@ class ServiceOptions(NamedTuple):
     token_file: str | None = None  # tokens of the clients; without it, every client that can connect may do everything
     rate: float | None = None  # most requests per second of each token, or of each address without tokens
     deadline: float = 30.0  # seconds after which a request gets status 503
-    max_body: int = 4 << 20  # the most bytes of a request body
     compile: CompileMode = "auto"
     webhook: str | None = None  # where to tell what arms wear out; signed with the environment's ROTTING_WEBHOOK_SECRET
 
