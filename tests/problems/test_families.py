@@ -9,7 +9,6 @@ import pytest
 
 import rotting
 from rotting.common.arrays import Floats
-from rotting.paper.theory import HardFamily
 from rotting.problems import (
     DirichletDecay,
     FallingGaussianProcess,
@@ -30,7 +29,6 @@ FALLING: list[TableFamily] = [
     FallingGaussianProcess(3, 70, length=2.0, spread=0.1, clock="pulls"),
     DirichletDecay(4, 60, jumps=2.0),
     DirichletDecay(3, 50, jumps=1e6, low=-2.0, high=3.0, clock="pulls"),
-    HardFamily(n_arms=3, horizon=60, pieces=4).problems,
 ]
 FAMILIES = [*FALLING, ReflectedWalk(4, 60, step=0.3)]
 
@@ -162,19 +160,6 @@ def test_every_tick_of_a_dirichlet_decay_has_the_same_share_on_average() -> None
     shares = np.concatenate([each / each.sum(axis=1, keepdims=True) for each in (falls(even, run) for run in range(100))])
     assert shares.mean(axis=0) == pytest.approx(np.full(10, 0.1), abs=0.05)  # six standard errors
     assert all(np.all(falls(tiny, run).sum(axis=1) > 0.0) for run in range(20))
-
-
-def test_hard_instances_are_problems_of_their_family() -> None:
-    hard = HardFamily(n_arms=3, horizon=50, pieces=4, sigma=0.5)
-    for run in range(10):
-        drawn = hard.problems.problem(run)
-        firsts = np.cumsum([1, *hard.lengths[:-1]])
-        best = [int(np.argmax([drawn.mean(i, int(t), 0) for i in range(3)])) for t in firsts]
-        same = hard.problem(best)
-        assert drawn.noise == same.noise
-        assert [[drawn.mean(i, t, 0) for t in range(1, 51)] for i in range(3)] == [
-            [same.mean(i, t, 0) for t in range(1, 51)] for i in range(3)
-        ]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import rotting
 from rotting import problems
-from rotting.paper.theory import HardFamily
 from rotting.policy import Policy
 from rotting.problems import (
     Abrupt,
@@ -184,7 +183,6 @@ FIXED: dict[str, Problem | ProblemFamily] = {
             DirichletDecay(3, LONG, clock=clock),
         )
     },
-    "hard": HardFamily(n_arms=3, horizon=LONG, pieces=4).problems,
     "of a function": ProblemFamily(lambda rng: Problem.rested([Exponential(rng.random(), rate=0.1), 0.3])),
 }
 

@@ -45,7 +45,7 @@ class ProblemFamily:
     """Random problems, one for each run, drawn by a function of yours.
 
     The families of the library are much faster, since they draw tables: `rotting.problems.RandomBreakpoints`,
-    `FallingGaussianProcess`, `ReflectedWalk`, `DirichletDecay`, and `rotting.theory.HardFamily.problems`.
+    `FallingGaussianProcess`, `ReflectedWalk` and `DirichletDecay`.
 
     Args:
         draw: called for each run with a `numpy.random.Generator`; returns a `Problem`. All problems of a family have the same

@@ -80,13 +80,6 @@ class Colour(enum.IntEnum):
     RED = 1
 
 
-class Shade(enum.IntEnum):
-    RED = 2
-
-
-Shade.__qualname__ = "Colour"
-
-
 def adder(k: int) -> FunctionType:
     def f(x: int) -> int:
         return x + k

@@ -100,13 +100,6 @@ def test_only_named_tuples_are_nested() -> None:
         assert not is_nested(field)
 
 
-def test_a_copy_shares_no_array() -> None:
-    state = init(Nested().params, 2, 3)
-    for array, other in zip(states.arrays(state), states.arrays(states.copy(state)), strict=True):
-        other[...] = 7
-        assert not array.any()
-
-
 def test_a_nested_state_grows_and_forgets_like_a_flat_one() -> None:
     policy = Nested()
     state = init(policy.params, 2, 3)

@@ -80,17 +80,6 @@ def test_doubled_policies_keep_the_contract(policy: Policy) -> None:
     check_policy(doubling(policy))
 
 
-def test_draws_of_different_epochs_differ() -> None:
-    """With gamma = 1 (the tuning for so few rounds and so many arms) every draw is uniform on 100 arms.
-
-    Two epochs that shared their draws would have their first 8 choices in common; by chance: 1e-16.
-    """
-    policy = Exp3.from_horizon(FIRST)
-    assert states.new_state(policy, 100, 1).rates[0] == 1.0
-    chosen = play(doubling(policy), [[0.0] * 60] * 100, 56)
-    assert len({tuple(chosen[start : start + 8]) for start in (0, 8, 24)}) == 3
-
-
 def test_propensities_are_those_of_the_epoch() -> None:
     bandit = Bandit(doubling(Exp3.from_horizon(FIRST)), arms=["a", "b"], seed=1)
     skewed = set()

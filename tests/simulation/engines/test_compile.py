@@ -108,31 +108,6 @@ for name in sorted(name for name in vars(kernels) if getattr(vars(kernels)[name]
     found["digest"][name] = digest(kernel)
 print(json.dumps(found))
 """
-THREADS = """
-import json
-import threading
-
-from plain.kernels import through_two_files
-from rotting.simulation.engines.compile import compiled
-
-barrier = threading.Barrier(4)
-found = []
-
-
-def work():
-    barrier.wait()
-    fast = compiled(through_two_files)
-    found.append((id(fast), fast(0)))
-
-
-threads = [threading.Thread(target=work) for _ in range(4)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-print(json.dumps({"objects": len({each[0] for each in found}), "values": [each[1] for each in found]}))
-"""
-
 FEW = """
 import json
 import warnings
@@ -348,11 +323,6 @@ def test_a_full_disk_costs_no_games(package: Package) -> None:
 
 
 @compiled_only
-def test_threads_that_compile_the_same_function_share_one(package: Package) -> None:
-    assert package.play(THREADS) == {"objects": 1, "values": [10] * 4}
-
-
-@compiled_only
 def test_processes_that_compile_at_once_do_not_disturb_each_other(package: Package) -> None:
     both = [package.start(), package.start()]
     assert [result(process)["value"] for process in both] == [BEFORE, BEFORE]
@@ -435,9 +405,6 @@ def test_only_plain_functions_can_be_compiled_or_bound(wrong: Any) -> None:
         with pytest.raises(TypeError) as caught:
             action()
         assert str(caught.value) == f"{name} must be a plain Python function, got {wrong!r}"
-
-
-# --- Digests ------------------------------------------------------------------------------------------------------------------
 
 
 @compiled_only

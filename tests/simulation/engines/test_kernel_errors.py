@@ -1,7 +1,6 @@
 """Mistakes in the functions of a policy or a noise: one sentence that says whose, where, and what."""
 
 import math
-import pickle
 import re
 import traceback
 from collections.abc import Iterator
@@ -20,8 +19,6 @@ from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
 from rotting.live.noise_checks import check_noise
 from rotting.policies.kernels.binding import digest
-from rotting.policies.kernels.readable_errors import is_library_code
-from rotting.policies.raw_ucb import RAWUCB
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 from rotting.problems import Problem
 from rotting.problems.noise import Noise, Noiseless
@@ -251,11 +248,6 @@ def test_of_a_long_task_one_run_is_tried() -> None:
 def test_a_game_that_failed_is_checked_again() -> None:
     policy = own(update=writes_far)
     assert {str(fault(policy)) for _ in range(5)} == {str(fault(policy))}
-
-
-def test_own_work_is_known_by_its_functions() -> None:
-    assert is_library_code(RAWUCB.kernel.choose)
-    assert not is_library_code(choose)
 
 
 # --- What the compiler does not know ------------------------------------------------------------------------------------------
@@ -604,14 +596,6 @@ def test_the_advice_names_what_the_kit_has() -> None:
         assert f"rotting.kit.{name}(" in str(fault(own(update=draws)))
 
 
-def test_a_game_is_linked_once_and_pickles_without_its_loops() -> None:
-    (game,), _ = Simulation(make("uniform"), PROBLEM).games()
-    assert game.loop is game.loop
-    again = pickle.loads(pickle.dumps(game))
-    assert again.code_digest == game.code_digest
-    assert "loop" not in vars(pickle.loads(pickle.dumps(game)))
-
-
 # --- The mistakes of a noise --------------------------------------------------------------------------------------------------
 
 
@@ -703,14 +687,6 @@ def test_of_a_policy_and_a_noise_both_are_named_where_either_may_be_meant(monkey
 
 
 # --- What compiling leaves alone ----------------------------------------------------------------------------------------------
-
-
-def test_compiling_renames_no_class() -> None:
-    policy = own()
-    simulate(policy, PROBLEM, runs=1)
-    Bandit(policy, arms=["a", "b"])
-    assert repr(policy.params) == "Params(scale=1.0)"
-    assert State.__name__ == "State"
 
 
 def play(n_arms: int) -> Floats:
