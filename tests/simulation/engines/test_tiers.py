@@ -249,6 +249,21 @@ for mode in ("now", "auto"):
 """
 
 
+MANY_SHORT = """
+import numpy as np, rotting
+from rotting.simulation.engines import threads
+threads._interpreted_seconds = lambda game: 0.4 * threads.COMPILE_SECONDS / 500  # for each of the 500 rounds of a game
+games = [rotting.problems.two_arms(L, horizon=100) for L in (0.1, 0.2, 0.3, 0.4)]
+study = rotting.sweep([rotting.UCB1(), rotting.Uniform()], games, runs=5)
+assert [np.isnan(each.us_per_round).tolist() for each in study.results] == [[True] * 2] * 2 + [[False] * 2] * 2
+"""
+
+
+@compiled_only
+def test_short_games_that_share_their_code_are_compiled_once_they_took_as_long(tmp_path: Path) -> None:
+    run(MANY_SHORT, tmp_path)
+
+
 @compiled_only
 def test_machine_code_in_memory_is_used_again_where_the_cache_cannot_be_written(tmp_path: Path) -> None:
     run(IN_MEMORY, tmp_path)

@@ -2,6 +2,7 @@
 
 A game is compiled before it is played, in a thread of its own, while games before it are being played. A game whose machine
 code is not cached and that would end sooner interpreted than compiling takes is interpreted, from its beginning to its end.
+Many short games may run the same code: it is compiled once they have taken as long as that, all together.
 """
 
 import math
@@ -49,6 +50,7 @@ class Threads:
 
     def __init__(self, workers: int, compile: CompileMode = "auto") -> None:
         self.workers, self._mode = workers, resolve_mode(compile)
+        self._interpreted: dict[str, float] = {}  # seconds for which code was interpreted, by the keys of entry points
 
     def close(self) -> None:
         """Do nothing: the threads end with the games."""
@@ -99,9 +101,14 @@ class Threads:
             return True
         if self._mode != "auto":
             return self._mode == "never"
-        if not is_library_code(game.loop) or loop_entry(game).is_available:
+        entry = loop_entry(game)
+        if not is_library_code(game.loop) or entry.is_available:
             return False
-        return rounds * _interpreted_seconds(game) < COMPILE_SECONDS
+        seconds = self._interpreted.get(entry.key, 0.0) + rounds * _interpreted_seconds(game)
+        if seconds >= COMPILE_SECONDS:
+            return False
+        self._interpreted[entry.key] = seconds
+        return True
 
 
 def _interpreted_seconds(game: Game) -> float:
