@@ -4,7 +4,15 @@ import argparse
 import time
 from pathlib import Path
 
-from rotting.cli.arguments import SYNTAX, Commands, new_path, parse_value, read_policies, user_errors, user_errors_of_store
+from rotting.cli.arguments import (
+    Commands,
+    add_policy_option,
+    new_path,
+    parse_value,
+    read_policies,
+    user_errors,
+    user_errors_of_store,
+)
 
 _COLUMNS = {
     "arm": "column with the arms; default: arm",
@@ -59,13 +67,7 @@ def add_analyse(commands: Commands) -> None:
     for name, text in _COLUMNS.items():
         analyse.add_argument(f"--{name}", metavar="COLUMN", help=text)
     analyse.add_argument("--name", metavar="NAME", help="name of the bandit, if the file is a store or an export with several")
-    analyse.add_argument(
-        "--policy",
-        action="extend",
-        nargs="+",
-        metavar="POLICY",
-        help=f"one or several, written {SYNTAX}; default: RAW-UCB, UCB1 and uniform choices",
-    )
+    add_policy_option(analyse, "default: RAW-UCB, UCB1 and uniform choices")
     analyse.add_argument("--delay", metavar="TIME", help="how long a reward may take, such as 2d: younger rows are left out")
     analyse.add_argument("--runs", metavar="N", help="problems that each policy plays; default: until the advice is clear")
     analyse.add_argument("--seed", default="0", metavar="N", help="the same seed gives the same result; default: 0")

@@ -207,6 +207,12 @@ def _noise(text: str) -> "Noise":
     return known[name](*values)
 
 
+def add_policy_option(parser: argparse.ArgumentParser, more: str, required: bool = False) -> None:
+    """Add the option that takes policies."""
+    about = f"one or several, written {SYNTAX}; {more}"
+    parser.add_argument("--policy", required=required, action="extend", nargs="+", metavar="POLICY", help=about)
+
+
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that select the engine."""
     parser.add_argument("--workers", metavar="N", help="number of threads; default: all CPUs. Does not change the result")

@@ -10,6 +10,7 @@ from rotting.cli.arguments import (
     Commands,
     UserError,
     add_engine_options,
+    add_policy_option,
     json_text,
     new_path,
     parse_value,
@@ -53,13 +54,7 @@ def add_theory(commands: Commands) -> None:
     more = "Prints the constants of the problem and, for each theorem, its bound at the horizon or why it does not apply."
     theory = commands.add("theory", _theory, "Show what the paper proves about a problem", more)
     theory.add_argument("problem", metavar="PROBLEM", help=f"written {SYNTAX}")
-    theory.add_argument(
-        "--policy",
-        action="extend",
-        nargs="+",
-        metavar="POLICY",
-        help="default: RAW-UCB, FEWA and their efficient versions, with the smallest alpha allowed",
-    )
+    add_policy_option(theory, "default: RAW-UCB, FEWA and their efficient versions, with the smallest alpha allowed")
     theory.add_argument("--horizon", metavar="N", help="number of rounds; default: the problem's own")
     theory.add_argument("--json", action="store_true", help="print strict JSON instead of a table")
 

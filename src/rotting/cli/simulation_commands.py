@@ -14,6 +14,7 @@ from rotting.cli.arguments import (
     UserError,
     add_compile_option,
     add_engine_options,
+    add_policy_option,
     json_text,
     known_noises,
     new_path,
@@ -182,14 +183,7 @@ def add_simulate(commands: Commands) -> None:
     simulate = commands.add("simulate", _simulate, "Let policies play a problem, and compare their regret")
     written = f"written {SYNTAX}"
     simulate.add_argument("--problem", default="two-arms", metavar="PROBLEM", help=f"{written}; default: two-arms")
-    simulate.add_argument(
-        "--policy",
-        required=True,
-        action="extend",
-        nargs="+",
-        metavar="POLICY",
-        help=f"one or several, {written}; alpha=0.6..2.4/10 stands for ten values",
-    )
+    add_policy_option(simulate, "alpha=0.6..2.4/10 stands for ten values", required=True)
     simulate.add_argument(
         "--horizon",
         metavar="N",

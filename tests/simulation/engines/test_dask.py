@@ -19,21 +19,10 @@ import pytest
 
 distributed = pytest.importorskip("distributed")
 
+from rotting import problems  # noqa: E402
 from rotting.common.progress import Progress  # noqa: E402 - after the check that it is there
 from rotting.errors import EngineError, InvalidValueError  # noqa: E402
-from rotting.problems import (  # noqa: E402
-    GeometricDelay,
-    Linear,
-    Problem,
-    ProblemFamily,
-    RandomBreakpoints,
-    Recovering,
-    Rested,
-    Visiting,
-    autoregressive,
-    rebounding,
-    two_arms,
-)
+from rotting.problems import Problem, ProblemFamily, RandomBreakpoints, two_arms  # noqa: E402
 from rotting.registry import make  # noqa: E402
 from rotting.simulation.engines import dask as engine  # noqa: E402
 from rotting.simulation.engines import task as task_module  # noqa: E402
@@ -77,10 +66,22 @@ def test_the_result_is_that_of_threads(client: Any) -> None:
 
 BEYOND: tuple[dict[str, Any], ...] = (
     {"problem": RandomBreakpoints(3, 60)},
-    {"problem": PROBLEM.delayed(GeometricDelay(5, lost=0.1))},
-    {"problem": Problem([Recovering(Linear(0.0, slope=0.01), fresh=0.6), Visiting(Rested(0.3), first=9, last=30)], horizon=60)},
+    {"problem": PROBLEM.delayed(problems.GeometricDelay(5, lost=0.1))},
+    {
+        "problem": Problem(
+            [
+                problems.Recovering(problems.Linear(0.0, slope=0.01), fresh=0.6),
+                problems.Visiting(problems.Rested(0.3), first=9, last=30),
+            ],
+            horizon=60,
+        )
+    },
     {"problem": PROBLEM, "record": ("arms", "rewards")},
-    {"problem": Problem([*rebounding().arms[:2], autoregressive().arms[0], Rested(0.3)], horizon=60)},
+    {
+        "problem": Problem(
+            [*problems.rebounding().arms[:2], problems.autoregressive().arms[0], problems.Rested(0.3)], horizon=60
+        )
+    },
 )
 
 
@@ -147,7 +148,7 @@ def test_gpus_of_workers_play_the_games_of_threads() -> None:
     ):
         assert simulate(engine=made, **games) == simulate(**games)
         assert all(made.run(kernels_of_the_gpu).values())
-        late = games | {"problem": PROBLEM.delayed(GeometricDelay(5, lost=0.1)), "runs": 50}
+        late = games | {"problem": PROBLEM.delayed(problems.GeometricDelay(5, lost=0.1)), "runs": 50}
         assert simulate(engine=made, **late) == simulate(**late)  # on threads of the same workers
 
 
@@ -266,7 +267,7 @@ def at_play(client: Any) -> int:
 
 def test_a_game_without_end_ends_when_nobody_waits_for_it(client: Any) -> None:
     until(lambda: at_play(client) == 0)
-    endless = Problem([Rested(0.5), Rested(0.4)], horizon=10**11)
+    endless = Problem([problems.Rested(0.5), problems.Rested(0.4)], horizon=10**11)
     one = Simulation(POLICIES[0], endless, checkpoints=[10**11]).games()[0][0]
     playing = Dask(client).play([[Task(one, 0, 1)]], bar())
     waiting = threading.Thread(target=lambda: list(playing), daemon=True)
