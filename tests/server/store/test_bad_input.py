@@ -51,6 +51,7 @@ def refused(place: str, error: type[RottingError]) -> str:
     message = str(caught.value)
     assert PASSWORD not in message
     assert "\n" not in message
+    assert "connection to server" not in message  # a service passes the reason on to its clients
     return message
 
 

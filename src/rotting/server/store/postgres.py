@@ -189,8 +189,8 @@ class PostgresDatabase(Database):
                 connection.close()
 
     def _translated(self, error: psycopg.Error) -> StoreError:
-        """Return the error of the library; the server's own message may hold data, so only its first line is shown."""
-        place, text = self.place, str(error).strip().partition("\n")[0]
+        """Return the error of the library."""
+        place, text = self.place, _reason(error)
         if isinstance(error, psycopg.errors.LockNotAvailable):
             return StoreBusyError(f"is busy: another process has held the lock for {_LOCK_MS / 1e3:g} s", place)
         if isinstance(error, psycopg.errors.DiskFull):
@@ -366,8 +366,8 @@ class PostgresTransaction(Transaction):
                 self.roll_back()  # such as a full disk: the server says that nothing was committed
                 raise
             connection.close()
-            text = str(error).strip().partition("\n")[0]
-            raise OutcomeUnknownError(f"was lost while a change was committed: {text}", self._database.place) from error
+            reason = f"was lost while a change was committed: {_reason(error)}"
+            raise OutcomeUnknownError(reason, self._database.place) from error
         except psycopg.Error:
             self.roll_back()
             raise
@@ -386,6 +386,11 @@ class PostgresTransaction(Transaction):
                 self._connection.execute("ROLLBACK")
         except psycopg.Error:
             self._connection.close()
+
+
+def _reason(error: psycopg.Error) -> str:
+    """Return the first line of a message, since others may hold data, without the address: a client of a service may see it."""
+    return str(error).strip().partition("\n")[0].rpartition(" failed: ")[2]
 
 
 def _column(values: Iterable[object]) -> list[object]:
