@@ -349,6 +349,21 @@ def test_a_plot_is_over_the_first_parameter_with_numbers() -> None:
     assert list(curves(picture)) == ["UCB1, problem=two-arms(L=0.5)", "UCB1, problem=two-arms(L=1)"]
 
 
+def test_a_logarithmic_axis_shows_regrets_below_zero() -> None:
+    """Both policies have less regret than the reference on some problems; on a plain logarithmic axis, they have no points."""
+    problems = rotting.grid(rotting.problems.two_arms, L=[0.5, 2.0], horizon=100)
+    study = rotting.sweep([rotting.Uniform(), rotting.RAWUCB()], problems, runs=3)
+    first, second = study.results
+    mixed = Study(study.parameters, [replace(first, regret=first.regret - first.regret.max() - 1.0), second])
+    below = Study(study.parameters, [replace(each, regret=each.regret - 1e3) for each in study.results])
+    for each, scale in ((study, "log"), (mixed, "symlog"), (below, "linear")):
+        ax = each.plot("L", log_y=True).axes[0]
+        assert ax.get_yscale() == scale
+        low, high = ax.get_ylim()
+        for line in curves(ax.figure).values():
+            assert all(low <= y <= high for y in np.asarray(line.get_ydata()))
+
+
 def test_a_notebook_shows_what_the_study_is_once_with_its_table_and_a_drawing(study: Study) -> None:
     shown = study._repr_html_()
     assert shown.count(study.table().lines[0]) == 1

@@ -209,7 +209,13 @@ _APART = 0.06  # smallest distance of two of them, relative to the axis
 
 
 def draw_panel(ax: "Axes", panel: Panel, styles: Mapping[str, CurveStyle]) -> "list[Line2D]":
-    """Draw the curves with their intervals, and the axes; return one line per curve."""
+    """Draw the curves with their intervals, and the axes; return one line per curve.
+
+    A logarithmic y axis is linear around zero where a point, or the end of a line, is at zero or below; linear where all are.
+    """
+    shown = np.concatenate([np.zeros(0), *(curve.y if curve.points else curve.y[-1:] for curve in panel.curves)])
+    above = shown[shown > 0]
+    panel = replace(panel, y_log=panel.y_log and above.size > 0)
     lines = []
     for curve in panel.curves:
         colour, style, marker = styles[curve.label]
@@ -240,10 +246,12 @@ def draw_panel(ax: "Axes", panel: Panel, styles: Mapping[str, CurveStyle]) -> "l
         write_ticks(axis, log)
     if marked and panel.x_log:
         _mark_few_values(ax.xaxis, np.unique(np.concatenate([curve.x for curve in panel.curves])))
-    if panel.y_log:
-        ax.set_ylim(top=panel.y_max)
-    else:
+    if not panel.y_log:
         ax.set_ylim(*_y_limits(panel))
+    elif np.any(shown <= 0):
+        _show_zero(ax, panel, float(above.min()))
+    else:
+        ax.set_ylim(top=panel.y_max)
     ax.grid(alpha=0.25, linewidth=0.6)
     ax.spines[["top", "right"]].set_visible(False)
     return lines
@@ -486,9 +494,7 @@ def draw(
     if panel.y_log:
         panel = replace(panel, y_label=f"{panel.y_label[:-1]}, logarithmic)")
     lines = draw_panel(ax, panel, styles)
-    if panel.y_log and log_y and len(ends) < len(panel.curves):
-        _show_zero(ax, panel, min(ends))
-    elif panel.y_log:
+    if ax.get_yscale() == "log":
         # Regret starts at zero, which a logarithmic axis cannot show.
         ax.set_ylim(bottom=min(ends) / 100)
     for line in lines[len(labels) :]:
@@ -505,7 +511,8 @@ def _show_zero(ax: "Axes", panel: Panel, least: float) -> None:
     ax.set_yscale("symlog", linthresh=near, linscale=0.5)
     ax.yaxis.set_major_locator(SymmetricalLogLocator(linthresh=near, base=10))
     write_ticks(ax.yaxis, log=False)
-    ax.set_ylabel(f"{panel.y_label[:-1]}, linear up to {near:g})")
+    known = panel.y_label.endswith(")")
+    ax.set_ylabel(f"{panel.y_label[:-1]}, linear up to {near:g})" if known else f"{panel.y_label} (linear up to {near:g})")
     low, high = (float(getattr(np, name)([getattr(curve.y, name)() for curve in panel.curves])) for name in ("min", "max"))
     ax.set_ylim(min(-near, 2 * low), 2 * high)
     ax.axhline(0.0, color=SUBDUED, linewidth=0.6)
