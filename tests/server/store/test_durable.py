@@ -227,6 +227,7 @@ def test_windows_close_in_a_copy_that_nobody_calls(place: str, tmp_path: Path) -
 
 
 def test_windows_that_could_not_be_closed_are_closed_later(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "_SETTLE_AGAIN", 0.0)
     clock = HandClock(1e9)
     bandit = open_in(made := Turns(open_database(place), clock=clock), "songs", make("raw-ucb"), ["a"], reward_window="1h")
     bandit.decide()

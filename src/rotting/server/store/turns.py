@@ -70,7 +70,7 @@ _MAX_FOLDED = 10_000  # bandits in memory; the one that was used longest ago is 
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5)  # seconds between two attempts, while the database cannot be reached
 _NEVER = sys.maxsize  # a time in microseconds
 _LEAST_WAIT = 1_000_000  # microseconds between two due times of a bandit, so that not every turn writes one
-_SETTLING = 5.0  # seconds that settling a bandit waits for its turn
+_SETTLE_AGAIN = 60.0  # seconds after which a bandit that could not be settled is tried again
 _PASSING = (StoreFailedError, StoreBusyError, OutcomeUnknownError)
 """Errors of a database that may come back: calls are made again until their deadline."""
 _log = logging.getLogger("rotting.server")
@@ -397,6 +397,7 @@ class Turns:
         self._loading: dict[str, Future[Folded]] = {}
         self._leaders = ThreadPoolExecutor(1 if self.database.one_lane else 12, "rotting-turn")
         self._loaders = ThreadPoolExecutor(2, "rotting-load")
+        self._settling: dict[str, float] = {}  # bandits whose windows are being settled, and when to try again if that fails
 
     # --- Calls ----------------------------------------------------------------------------------------------------------------
 
@@ -475,8 +476,16 @@ class Turns:
         """Settle the decisions whose reward window has closed, of all bandits of the store, in turns of their own."""
         now = self.database.now() if self._clock is None else round(self._clock() / MICROSECOND)
         for name in self.database.due(now):
-            with suppress(StoreError):  # it is tried again at the next look
-                self.submit(Call(name, Folded.settle, seconds=_SETTLING))
+            if self._settling.get(name, 0.0) > time.monotonic():  # a damaged log is not folded twice a second
+                continue
+            self._settling[name] = time.monotonic() + _SETTLE_AGAIN
+            with suppress(StoreError):
+                call = self.submit(Call(name, Folded.settle))
+                call.future.add_done_callback(partial(self._settled, name))
+
+    def _settled(self, name: str, future: Future[None]) -> None:
+        if future.cancelled() or future.exception() is None:
+            self._settling.pop(name, None)
 
     def close(self) -> None:
         """Wait for the calls that are being made, and close the database. A second call does nothing."""
