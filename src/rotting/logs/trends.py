@@ -132,17 +132,17 @@ def _compared(found: ArmChanges, cells: Cells, without: list[int], is_static: bo
         found,
         behind={i: each.times(float(life[i])) for i, each in behind.items()},
         ahead={i: each.times(float(life[i])) for i, each in ahead.items()},
-        drops=_drops(cells, tested, keep, FAMILY * (_SUDDEN if is_static else 1.0)),
+        drops=drops(cells, tested, FAMILY * (_SUDDEN if is_static else 1.0), keep),
         limit=limit,
     )
 
 
-def _drops(cells: Cells, arms: Ints, keep: Floats, chance: float) -> dict[int, Drop]:
+def drops(cells: Cells, arms: Ints, chance: float, keep: Floats | None = None) -> dict[int, Drop]:
     """Return the arms that fell suddenly, each at a time of its own, against all others at that time.
 
     A policy leaves an arm soon after it falls, and hardly changes the slope over its life. This holds whatever the policy: the
     rewards of an arm that does not change differ only by chance, however many of them it gets. `chance` is that of naming any
-    arm if none falls.
+    arm if none falls; `keep` [arm, bin] is 0 where rows are left out.
     """
     fit = Curves(cells, keep).fit(None, np.eye(cells.n_bins))
     _, blocks = fit.curves.blocks(fit.mean)

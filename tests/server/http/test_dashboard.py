@@ -246,7 +246,8 @@ def test_an_arm_that_wears_out_is_marked(open_page: Open, service: Running, clie
     page = wait_until_drawn(open_page("/#/songs"))
     assert page.locator("tbody tr").filter(has_text="Golden Hour").locator(".badge.worn").inner_text() == "wearing out"
     assert page.locator("tbody tr").filter(has_text="Harbour").locator(".badge.worn").count() == 0
-    assert "rotting.diagnose finds that it pays less" in page.locator("section", has=page.locator("#arms")).inner_text()
+    explained = page.locator("section", has=page.locator("#arms")).inner_text()
+    assert "when it pays less than it did, compared with the others" in explained
 
 
 def test_new_decisions_appear_on_the_page(open_page: Open, played: Client) -> None:

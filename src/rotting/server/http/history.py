@@ -11,6 +11,7 @@ import time
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,6 +19,7 @@ from rotting.errors import StoreDamagedError
 from rotting.live.arms import restore_arm
 from rotting.live.values import ArmExplanation, Decision
 from rotting.server.http import messages as m
+from rotting.server.http.sample import Sample, Taken
 from rotting.server.store.database import Database
 from rotting.server.store.events import MICROSECOND, BanditRecord
 from rotting.server.store.settling import CountedEvent, Pending, counted_events, state_at_the_base
@@ -98,6 +100,15 @@ class ArmTotals(Tally):
         self.name, self.number = name, number
 
 
+class Made(NamedTuple):
+    """A decision that is pending."""
+
+    round: int
+    arm: int
+    time: float
+    unit: str | None
+
+
 class RewardBuckets:
     """Choices and rewards of one bandit, counted from its events in order.
 
@@ -109,8 +120,9 @@ class RewardBuckets:
         ([('jazz', 1, 0.5)], 0.5)
     """
 
-    def __init__(self, pending: Pending[tuple[int, int]], last_read: int = 0, offered: Iterable[Hashable] = ()) -> None:
-        self.pending = pending  # with the arm and the round of each decision
+    def __init__(self, pending: Pending[Made], last_read: int = 0, offered: Iterable[Hashable] = ()) -> None:
+        self.pending = pending
+        self.sample = Sample(is_whole=last_read == 0)
         self.last_read = last_read
         """The number of the last event that was read."""
         self._offered = dict.fromkeys(offered, 0)  # the active arms, and since which round they can be chosen
@@ -137,10 +149,10 @@ class RewardBuckets:
     def add(self, content: bytes, time: float = 0.0) -> None:
         """Count an event, as it is in the log, and its time."""
         for event in counted_events(content):
-            place = None
+            made = None
             if event.event == "decided":
                 self.last = event
-                place = self._add_decision(event.arm, event.round), event.round
+                made = Made(event.round, self._add_decision(event.arm, event.round), time, event.unit)
                 self._count_minute(time)
             elif event.event == "learned":  # without a decision
                 arm = self._add_decision(event.arm, self.rounds + 1)
@@ -154,9 +166,11 @@ class RewardBuckets:
             elif event.paused is not None:
                 before, self.paused = self.paused, {restore_arm(arm) for arm in event.paused}
                 self._offered |= dict.fromkeys((before - self.paused) & self._offered.keys(), self.rounds)
-            for (arm, round), reward in self.pending.take(event, place, time):
+            for (round, arm, when, unit), reward in self.pending.take(event, made, time):
                 if reward is not None:
                     self._add_reward(arm, round, reward)
+                    if self.sample.add(round, arm, reward, when, unit):
+                        self.sample.collect(self._offered_numbers())
                 else:
                     for tally in self._tallies(arm, round):
                         tally.lost += 1
@@ -207,6 +221,14 @@ class RewardBuckets:
         self.binary = self.binary and reward in {0.0, 1.0}
 
     # --- Results --------------------------------------------------------------------------------------------------------------
+
+    def sampled(self) -> Taken:
+        """Return a sample of the decisions of the arms that were not forgotten."""
+        names = {number: name for name, number in self._numbers.items()}
+        return self.sample.taken(names, self._offered_numbers())
+
+    def _offered_numbers(self) -> list[int]:
+        return [self._numbers[arm] for arm in self._offered if arm in self._numbers]
 
     def present(self) -> list[ArmTotals]:
         """Return the counts of the arms that were chosen and not forgotten."""

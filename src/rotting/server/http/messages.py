@@ -378,7 +378,7 @@ class ArmRow(ArmNumbers):
     rewards: int  # its rewards in the log
     overall: float | None  # the mean of all its rewards
     lost: int
-    worn: bool  # whether it wears out, as `rotting.diagnose` found in the newest decisions some minutes ago
+    worn: bool  # whether it wears out, as the service found in a sample of the decisions some minutes ago
     lasts: str | None  # how long it lasts if it wears out, or why that is not known
     spark: list[float]  # its share of the decisions over time, in at most 40 steps
 

@@ -127,7 +127,7 @@ class Metrics(Collector):
             "rotting_log_pending_older", "Pending decisions that are older than so many seconds", labels=("bandit", "seconds")
         )
         shown: list[tuple[str, ArmTotals, RewardBuckets, tuple[int, dict[Hashable, int]], bool]] = []
-        for record in islice(all_records(service.database), _SHOWN):
+        for record in islice((each for each in all_records(service.database) if not each.archived), _SHOWN):
             counted, verdicts = service.histories.known(record), service.observer.verdicts(record)
             if counted is None:
                 continue

@@ -1,4 +1,4 @@
-"""Tells another program when an arm wears out, falls silent or starves: a signed POST request, repeated until it is taken.
+"""Tells another program when an arm wears out, falls silent or starves: a signed POST request, repeated if it is not taken.
 
 The body is JSON: `{"id", "event": "worn", "silent" or "starved", "bandit", "arm", "time"}`. The header `Rotting-Signature`
 is the HMAC with SHA-256 of the body, in hexadecimal digits, with the secret that both sides know. Every server of a store sends

@@ -1,6 +1,5 @@
 """One row for each decision of a bandit, from its events: for `rotting.Log`, `learn` and `rotting log`."""
 
-import math
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -36,34 +35,24 @@ class DecisionRow:
     """Whether its arm was forgotten since: an arm that was added again under this id is another one."""
 
 
-def decision_rows(
-    database: Database, record: BanditRecord, after: int = 0, windowed: bool = False, until: float = math.inf
-) -> Iterator[DecisionRow]:
+def decision_rows(database: Database, record: BanditRecord) -> Iterator[DecisionRow]:
     """Yield the decisions of a bandit in their order, with the rewards that count by now.
 
     Events that a base has replaced are not there any more: decisions before it have no row.
-
-    Args:
-        database: the database.
-        record: the bandit.
-        after: leave out the decisions up to this event. The arms that could be chosen may be incomplete then.
-        windowed: whether the bandit has a reward window at that event.
-        until: read no further than about this event.
     """
-    state = None if after > record.base else state_at_the_base(database, record)
-    pending = Pending[DecisionRow](windowed) if state is None else Pending[DecisionRow].of(state)
-    slots = () if state is None else state.arms.slots
-    available = () if state is None else tuple(state.arms.names[slot] for slot in slots)
+    state = state_at_the_base(database, record)
+    pending = Pending[DecisionRow].of(state)
+    available = tuple(state.arms.names[slot] for slot in state.arms.slots)
     rows: list[DecisionRow] = []
     used: Counter[Hashable] = Counter()  # how often each id was forgotten or added
     uses: list[int] = []  # of the arm of each row, before it
-    number, t = max(after, record.base), 0
-    while number < until and (events := database.events(record, number + 1)):
+    number, t = record.base, 0
+    while events := database.events(record, number + 1):
         if events[0].number > number + 1:
             now = database.find(record.name)
             if now is None or (now.id, now.base) == (record.id, record.base):
                 raise StoreDamagedError(f"is damaged: event {number + 1} of bandit {record.name!r} is missing", database.place)
-            yield from decision_rows(database, now, after, windowed, until)  # events were replaced by a base meanwhile
+            yield from decision_rows(database, now)  # events were replaced by a base meanwhile
             return
         for stored in events:
             number, when = stored.number, stored.time * MICROSECOND

@@ -8,7 +8,7 @@ const ORDERS = [["plays", "Chosen most"], ["share", "Chosen most now"], ["index"
 const BY_ESTIMATE = "The policy chooses the arm with the highest estimate: what its newest rewards paid, plus what is uncertain about it. ";
 const AT_RANDOM = "The policy draws arms at random. ";
 const NOT_COUNTED = "Pending decisions are not counted in these estimates. When the policy chooses, they make an arm less uncertain. ";
-const RULE = "An arm is marked as wearing out when rotting.diagnose finds that it pays less than it did. It looks every five minutes, at 100,000 decisions or fewer: the first ones of each arm, the newest ones, and some between.";
+const RULE = "An arm is marked as wearing out when it pays less than it did, compared with the others at the same time. The service looks every five minutes, at 100,000 decisions or fewer: all of the arms that are shown rarely, and a part of the others.";
 const LIMITS = { paused: "paused", cap: "at its cap", floor: "below its floor" };
 
 function bar(row, low, high) {
@@ -33,7 +33,7 @@ function spark(values) {
 
 function estimate(row) {
   if (row.retired) return "–";
-  if (row.mean === null) return row.pulls ? `${plural(row.pulls, "reward")}` : "not tried yet";
+  if (row.mean === null) return row.pulls ? plural(row.pulls, "reward") : row.plays ? "no settled reward yet" : "not tried yet";
   return row.width === null ? number(row.mean) : `${number(row.mean)} + ${number(row.width)}`;
 }
 

@@ -57,7 +57,7 @@ export function prepared(history, steps) {
   const bands = over((part) => interval(part(history.rewards), part(history.mean), part(history.squares), history));
   data.low = bands.map(([low]) => low);
   data.high = bands.map(([, high]) => high);
-  data.arms = history.arms.map((arm) => ({ arm: arm.arm, plays: sums(arm.plays), mean: over((part) => pooled(part(arm.mean), part(arm.rewards))) }));
+  data.arms = history.arms.map((arm) => ({ arm: arm.arm, plays: sums(arm.plays) }));
   data.starts = groups.map(([from]) => from * width + 1);
   data.ends = groups.map(([, to]) => Math.min(rounds, to * width));
   data.centres = groups.map((_, k) => (data.starts[k] - 1 + data.ends[k]) / 2);
@@ -206,29 +206,45 @@ export class WithoutReward {
   }
 }
 
+/** The mean rewards of an arm in at most ten steps with as many rewards each, and their mean rounds: so noise is no wear. */
+function points(arm, { width, rounds }) {
+  const least = sum(arm.rewards) / 10, found = [];
+  arm.rewards.forEach((number, k) => {
+    if (!number) return;
+    if (!found.length || found[found.length - 1].number >= least) found.push({ number: 0, total: 0, moment: 0 });
+    const last = found[found.length - 1];
+    last.number += number;
+    last.total += number * arm.mean[k];
+    last.moment += number * Math.min(rounds, (k + 0.5) * width);
+  });
+  if (found.length > 1 && found[found.length - 1].number < least / 2) {
+    const rest = found.pop(), last = found[found.length - 1];
+    Object.keys(rest).forEach((each) => (last[each] += rest[each]));
+  }
+  return found.map(({ number, total, moment }) => [moment / number, total / number]);
+}
+
 /** One small chart for each arm: its mean reward over time, all on one scale. */
 export class Wear {
   constructor() {
     this.list = h("ul", { class: "multiples" });
     this.element = h("section", { "aria-labelledby": "wear" },
       h("h2", { id: "wear" }, "How the arms paid over time"),
-      h("p", { class: "hint" }, "Mean reward of each of the most chosen arms, from the first decision to the newest, all on one scale. A falling line means that the arm wears out; a dotted line, that it was not chosen."),
+      h("p", { class: "hint" }, "Mean reward of each of the most chosen arms, from the first decision to the newest, all on one scale: ten steps with equally many rewards. A line that falls for long means that the arm wears out."),
       this.list);
   }
 
   update(history) {
-    const { arms, centres, rounds } = prepared(history, 30);
-    const every = arms.flatMap((arm) => arm.mean).filter((mean) => mean !== null);
+    const { rounds } = history, arms = history.arms.map((arm) => ({ arm: arm.arm, points: points(arm, history) }));
+    const every = arms.flatMap((arm) => arm.points.map(([, mean]) => mean));
     const low = Math.min(0, ...every), high = Math.max(...every, low + 1e-12);
-    const xs = centres.map((each) => (100 * each) / rounds);
-    const y = (mean) => (mean === null ? null : 44 - (40 * (mean - low)) / (high - low));
-    this.list.replaceChildren(...arms.map((arm, k) => {
-      const told = arm.mean.filter((mean) => mean !== null);
-      const dots = arm.mean.map((mean, at) => (mean !== null && (arm.mean[at - 1] ?? null) === null && (arm.mean[at + 1] ?? null) === null ? s("path", { class: `dot s${k % COLOURS}`, d: `M${xs[at]},${y(mean)}h0.01` }) : null));
+    const y = (mean) => 44 - (40 * (mean - low)) / (high - low);
+    this.list.replaceChildren(...arms.map(({ arm, points: told }, k) => {
+      const path = line(told.map(([round]) => (100 * round) / rounds), told.map(([, mean]) => y(mean)));
       return h("li", {},
-        h("div", { class: "in" }, h("span", { class: `swatch f${k % COLOURS}`, "aria-hidden": "true" }), h("span", { class: "name", title: name(arm.arm) }, name(arm.arm))),
-        s("svg", { viewBox: "0 0 100 46", preserveAspectRatio: "none", "aria-hidden": "true" }, s("path", { class: "ground", d: `M0,${y(low)}H100` }), s("path", { class: "bridge", d: line(xs.filter((_, at) => arm.mean[at] !== null), told.map(y)) }), s("path", { class: `course s${k % COLOURS}`, d: line(xs, arm.mean.map(y)) }), ...dots),
-        h("small", {}, told.length ? `from ${number(told[0])} to ${number(told[told.length - 1])}` : "no reward yet"));
+        h("div", { class: "in" }, h("span", { class: `swatch f${k % COLOURS}`, "aria-hidden": "true" }), h("span", { class: "name", title: name(arm) }, name(arm))),
+        s("svg", { viewBox: "0 0 100 46", preserveAspectRatio: "none", "aria-hidden": "true" }, s("path", { class: "ground", d: `M0,${y(low)}H100` }), s("path", { class: `course s${k % COLOURS}`, d: told.length === 1 ? `${path}h0.01` : path })),
+        h("small", {}, told.length ? `from ${number(told[0][1])} to ${number(told[told.length - 1][1])}` : "no settled reward yet"));
     }));
   }
 }

@@ -38,6 +38,7 @@ export function why(last, countsPending, draws) {
     return `was drawn with a chance of ${percent(propensity)}: this policy chooses at random.${paid}`;
   }
   if (reason.pulls === 0 && reason.index !== null) return `was chosen while ${plural(reason.pending, "earlier decision")} for it ${reason.pending === 1 ? "is" : "are"} pending: until one settles, it counts as an average arm.`;
+  if (reason.pulls === 0 && reason.pending) return `was chosen while no arm had a settled reward: it has ${plural(reason.pending, "earlier decision")}, and no arm has fewer.`;
   if (reason.pulls === 0) return "was chosen because it has no reward yet: every arm is tried before the others are compared.";
   const waits = reason.pending ? ` ${plural(reason.pending, "earlier decision")} for it ${reason.pending === 1 ? "is" : "are"} still pending.` : "";
   if (reason.index === null || reason.mean === null) {
