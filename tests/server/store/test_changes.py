@@ -128,6 +128,13 @@ def test_settings_are_changed_in_a_turn_and_logged(place: str) -> None:
         ]
 
 
+def test_a_unit_stays_on_its_side_in_every_process(place: str) -> None:
+    with opened(place, holdout=0.3) as bandit, opened(place) as other:
+        sides = [[each.decide(unit=f"u{k}").reason.rule for each in (bandit, other)] for k in range(100)]
+    assert all(first == second for first, second in sides)
+    assert 7 < sum(first == "holdout" for first, _ in sides) < 53  # five standard deviations
+
+
 def test_rewards_that_another_policy_does_not_take_are_named(place: str) -> None:
     with opened(place) as bandit:
         bandit.update("a", 7.0)

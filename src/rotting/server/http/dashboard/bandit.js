@@ -149,7 +149,7 @@ export class BanditView {
   show(history, arms) {
     const { totals } = history, { now, before, decisions } = trend(history);
     this.tiles.decisions.set(compact(totals.decisions), `${plural(arms.total, "arm")} to choose from`);
-    const same = before !== null && Math.abs(now - before) < 0.001 * Math.abs(before);
+    const same = before !== null && Math.abs(now - before) <= 0.001 * Math.abs(before);
     const change = before === null || now === null ? "" : same ? "steady" : `${now >= before ? "▲" : "▼"} ${number(Math.abs(now - before))} against the ${count(decisions)} decisions before`;
     this.tiles.mean.set(number(now), change || (totals.mean === null ? "no reward yet" : `${number(totals.mean)} over all`));
     this.tiles.pending.set(compact(totals.pending), "decisions that have not settled");
