@@ -9,7 +9,6 @@ import pytest
 from rotting import registry
 from rotting.common.arrays import Floats
 from rotting.live import policy_state as states
-from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
 from rotting.policies.ad_switch import AdSwitch
 from rotting.policies.cusum_ucb import CUSUMUCB
@@ -19,7 +18,7 @@ from rotting.policies.m_ucb import MUCB
 from rotting.policies.parts.doubling import doubling
 from rotting.policy import Policy
 from rotting.problems import Problem
-from rotting.problems.noise import Bernoulli, Gaussian
+from rotting.problems.noise import Bernoulli
 from rotting.simulation.engines.compile import compiled
 from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED, STRESS
@@ -197,14 +196,3 @@ def test_horizons_are_limits_that_doubling_lifts(policy: Policy) -> None:
 def test_bad_parameters_are_refused(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
-
-
-@pytest.mark.parametrize("name", ["glr-kl", "cusum", "m", "ad-switch"])
-def test_rewards_outside_the_range_are_refused_or_clipped(name: str) -> None:
-    refusing = {"glr-kl": GLRKLUCB, "cusum": CUSUMUCB, "m": MUCB, "ad-switch": AdSwitch}[name]
-    needed = {"horizon": 100} if refusing is AdSwitch else {}
-    with pytest.raises(ValueError, match=r"reward must be in \[0.0, 1.0\]"):
-        Bandit(refusing(**needed), arms=["a", "b"]).update("a", 1.5)
-    with pytest.raises(ValueError, match=r"rewards must be in \[0.0, 1.0\]"):
-        simulate(refusing(**needed), Problem.restless([0.5, 0.2], noise=Gaussian(1.0)), horizon=10, runs=1)
-    Bandit(refusing(outside="clip", **needed), arms=["a", "b"]).update("a", 1.5)

@@ -10,10 +10,7 @@ import pytest
 from rotting.live.bandit import Bandit
 from rotting.live.checks import check_policy
 from rotting.policy import Policy
-from rotting.problems import Problem
-from rotting.problems.noise import Gaussian
 from rotting.registry import make
-from rotting.simulation.simulate import simulate
 from tests.conftest import INTERPRETED
 from tests.helpers.games import (
     assert_equals_reference,
@@ -137,16 +134,6 @@ def test_they_learn(policy: Policy) -> None:
     """
     coins = (np.random.default_rng(6).random((2, 2_000)) < [[0.1], [0.9]]).astype(float)
     assert np.mean(play(policy, coins.tolist(), 2_000)) > 0.6
-
-
-def test_gaussian_noise_is_refused_where_a_range_is_declared() -> None:
-    problem = Problem.restless(np.zeros((2, 10)), noise=Gaussian(1.0))
-    for name in ("kl-ucb", "raw-kl-ucb", "thompson-sampling", "discounted-ts", "sliding-window-ts"):
-        with pytest.raises(ValueError, match=r"rewards must be in \[0.0, 1.0\], the range that"):
-            simulate(make(name), problem, runs=1)
-        assert make(name, outside="clip").reward_range is None
-        assert make(name, kind="gaussian").reward_range is None
-    assert simulate(make("kl-ucb", outside="clip"), problem, runs=2).pulls.sum() == 20
 
 
 @pytest.mark.parametrize("name", ["kl-ucb", "raw-kl-ucb", "thompson-sampling", "discounted-ts", "sliding-window-ts"])

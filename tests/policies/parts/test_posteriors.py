@@ -13,7 +13,6 @@ from rotting.live.learner import Learner
 from rotting.policies.parts.divergences import BERNOULLI, GAUSSIAN
 from rotting.policies.parts.posteriors import probabilities_of_largest
 from rotting.policy import Policy
-from rotting.registry import make
 from rotting.simulation.engines.compile import compiled
 from tests.conftest import INTERPRETED
 from tests.helpers.variants import THOMPSON
@@ -147,16 +146,6 @@ def test_propensities_know_first_pulls(policy: Policy) -> None:
 def test_posteriors_narrower_than_the_numbers_around_them_come_to_an_end(posterior: tuple[float, float]) -> None:
     """Their log-odds are 4 and 2, where numbers become half as dense: a panel leads on below, and not above."""
     assert propensities(BERNOULLI, [posterior, posterior]).tolist() == [0.5, 0.5]
-
-
-def test_a_beta_is_explained_by_its_mean_and_standard_deviation() -> None:
-    """Of Beta(4, 2) they are 2 / 3 and sqrt(2 / 63)."""
-    bandit = Bandit(make("thompson-sampling"), arms=["a"])
-    for reward in (1.0, 1.0, 0.0, 1.0):
-        bandit.update("a", reward)
-    reason = bandit.explain()["a"]
-    assert reason.mean == pytest.approx(2 / 3, abs=1e-15)
-    assert reason.width == pytest.approx(math.sqrt(2 / 63), abs=1e-15)
 
 
 def test_an_arm_without_a_chance_has_none() -> None:
