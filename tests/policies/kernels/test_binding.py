@@ -11,7 +11,6 @@ import pytest
 from rotting.errors import KernelError
 from rotting.policies.kernels.binding import (
     Converter,
-    allocates_nothing,
     bind,
     bind_all,
     bound_functions,
@@ -300,15 +299,3 @@ def test_one_walk_makes_something_of_every_function_once() -> None:
     # What was made already stands as it is: another device's function, or one compiled otherwise.
     assert Converter(decorate, converted={twice: "DONE"})(through_both) == "through_both(twice=DONE, base=base())"
     assert [each.__name__ for each in reached_functions(through_both)] == ["base", "twice", "through_both"]
-
-
-@allocates_nothing
-def marked(x: int) -> int:
-    return base(x)
-
-
-def test_copies_keep_the_mark_of_what_allocates_nothing() -> None:
-    copy: Any = bind(marked, {base: other})
-    assert copy is not marked
-    assert copy.allocates_nothing
-    assert not hasattr(base, "allocates_nothing")

@@ -51,13 +51,6 @@ def test_rewards_become_prefix_sums(samples: list[float]) -> None:
     assert s.pulls[0] == len(samples)
 
 
-def test_the_mean_of_a_window_is_that_of_its_last_rewards() -> None:
-    s = SimpleNamespace(pulls=np.zeros(2, np.int64), high=np.zeros((2, 5)), low=np.zeros((2, 5)))
-    for reward in (1e6, 0.5, 0.25, -0.75):
-        append(s, 1, reward)
-    assert [window_mean(s, 1, h) for h in (1, 2, 3, 4)] == [-0.75, -0.25, 0.0, 250_000.0]
-
-
 LENGTH = 700 if INTERPRETED else 9_000
 
 
