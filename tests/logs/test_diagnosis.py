@@ -191,6 +191,19 @@ def test_steady_arms_do_not_wear_out_beside_one_that_rises() -> None:
     assert wrong == 0
 
 
+def test_weekends_of_single_arms_are_no_wear() -> None:
+    """Half of the arms are better at weekends, the others worse; two weeks that begin on a Monday end with one."""
+    wrong = 0
+    for seed in range(6):
+        rng, n = R(seed), 40_000
+        t, arm = np.sort(rng.random(n)) * 14, rng.integers(0, 6, n)
+        rate = 0.05 * (1 + np.where(arm < 3, 0.45, -0.45) * (t % 7 >= 5))
+        dates = np.datetime64("2026-03-02") + (t * 86_400e6).astype("timedelta64[us]")
+        log = Log({"arm": arm, "reward": (rng.random(n) < rate) * 1.0, "t": dates}, time="t")
+        wrong += bool({"wears out", "rises"} & verdicts(log))
+    assert wrong == 0
+
+
 def test_a_sudden_change_of_some_arms_is_no_wear_with_time() -> None:
     rng, n = R(3), 40_000
     arm, unit = rng.integers(0, 6, n), rng.choice(12, n, p=TRAFFIC)

@@ -211,7 +211,9 @@ def _patterns(time: Floats, unit: Ints, arm: Ints, reward: Floats, scale: Scale)
         for k, rows in enumerate([np.arange(time.size), *alone]):
             before = season[rows]
             expected = level[rows] * (1 + before) if scale.ratios else level[rows] + before
-            square, moved = _waves(place[rows], reward[rows] - expected, expected if scale.ratios else np.ones(rows.size))
+            weight = expected if scale.ratios else np.ones(rows.size)
+            # Few weeks of a single arm hardly tell waves from bends: beside a curve, an error in waves would tilt its slope.
+            square, moved = _waves(place[rows], reward[rows] - expected, weight, 1 if k else 3)
             is_clear = chi_square_z(square, _WAVES) > _CLEAR_PATTERN
             if k == 0 and is_clear:
                 names.append(name)
@@ -223,13 +225,13 @@ def _patterns(time: Floats, unit: Ints, arm: Ints, reward: Floats, scale: Scale)
     return " and ".join(names), season
 
 
-def _waves(place: Ints, apart: Floats, weight: Floats) -> tuple[float, Floats]:
-    """Return how clearly phases differ beside a smooth trend, chi-squared if they do not, and how they move each row."""
+def _waves(place: Ints, apart: Floats, weight: Floats, degree: int) -> tuple[float, Floats]:
+    """Return how clearly phases differ beside a trend, chi-squared if they do not, and how they move each row."""
     weight, apart = (sums_by(place, each, _PARTS * _PHASES) for each in (weight, apart))
     used = weight > 0
     turn = 2 * np.pi * (np.arange(_PHASES) + 0.5) / _PHASES
     waves = np.column_stack([wave(k * turn) for k in _HARMONICS for wave in (np.sin, np.cos)])
-    trend = np.vander((np.arange(_PARTS) + 0.5) / _PARTS, 4).repeat(_PHASES, axis=0)[used]
+    trend = np.vander((np.arange(_PARTS) + 0.5) / _PARTS, degree + 1).repeat(_PHASES, axis=0)[used]
     design, root = np.column_stack([trend, np.tile(waves, (_PARTS, 1))[used]]), np.sqrt(weight[used])[:, None]
     (_, plain), (found, full) = (_least_squares(root * each, apart[used] / root[:, 0]) for each in (trend, design))
     degrees = int(used.sum()) - design.shape[1]
