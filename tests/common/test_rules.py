@@ -2,6 +2,8 @@
 
 import math
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -150,15 +152,25 @@ def test_a_known_word_is_suggested_for_itself(known: list[str]) -> None:
 @pytest.mark.parametrize(
     ("module", "wrong", "right"),
     [
-        ("datasets", "battery", "batteries"),
-        ("kit", "byindex", "by_index"),
-        ("problems", "TwoArms", "two_arms"),
-        ("theory", "HardFamilies", "HardFamily"),
+        ("rotting", "RAWUBC", "RAWUCB"),
+        ("rotting", "raw_ucb", "RAWUCB"),
+        ("rotting", "Rawucb", "RAWUCB"),
+        ("rotting.adapters", "agent_", "Agent"),
+        ("rotting.kit", "byindex", "by_index"),
+        ("rotting.paper.datasets", "battery", "batteries"),
+        ("rotting.paper.theory", "HardFamilys", "HardFamily"),
+        ("rotting.problems", "TwoArms", "two_arms"),
     ],
 )
-def test_a_wrong_name_in_a_public_module_gets_a_suggestion(module: str, wrong: str, right: str) -> None:
-    found = getattr(rotting, module)
-    with pytest.raises(AttributeError, match=f"^module '{found.__name__}' has no attribute '{wrong}'; did you mean '{right}'?"):
-        getattr(found, wrong)
-    with pytest.raises(AttributeError, match=f"^module '{found.__name__}' has no attribute '_{right}'$"):
-        getattr(found, f"_{right}")
+def test_a_wrong_name_in_a_public_module_gets_one_suggestion(module: str, wrong: str, right: str) -> None:
+    code = f"import {module} as found; found.{wrong}"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stderr.splitlines()[-1]
+    assert shown.startswith(f"AttributeError: module '{module}' has no attribute '{wrong}'")
+    assert shown.lower().count("did you mean") == 1
+    assert f"id you mean: '{right}'?" in shown.replace("mean '", "mean: '")
+
+
+def test_no_private_name_is_suggested() -> None:
+    name = "_RAWUCB"
+    with pytest.raises(AttributeError, match=f"^module 'rotting' has no attribute '{name}'$"):
+        getattr(rotting, name)

@@ -1,6 +1,5 @@
 """Problems: decays along a clock, arms that follow pulls, rounds or both, and the problems of the papers."""
 
-from rotting.common.rules import suggest_names as _suggest_names
 from rotting.problems.arms import Arm, General, Product, Recovering, Rested, Restless, Sum, Visiting
 from rotting.problems.benchmarks import (
     autoregressive,
@@ -85,4 +84,3 @@ __all__ = [
 ]
 
 list = _list_problems  # noqa: A001 - `rotting.problems.list()`; not in `__all__`, since `import *` would hide that of Python
-_suggest_names(__name__, __all__)

@@ -4,7 +4,6 @@ The files are expected in the folder named by the environment variable `ROTTING_
 folder. A file that is missing raises `MissingDataError`, which says where to get it.
 """
 
-from rotting.common.rules import suggest_names as _suggest_names
 from rotting.errors import DataWarning, MissingDataError
 from rotting.paper.datasets.batteries import batteries
 from rotting.paper.datasets.files import data_folder
@@ -26,5 +25,3 @@ __all__ = [
     "synthetic_nights",
     "yahoo_nights",
 ]
-
-_suggest_names(__name__, __all__)

@@ -24,7 +24,6 @@ Theorems, propositions and lemmas are numbered in the order of its text, followe
 or a proof has a slip, the docstring says so and gives the correct form.
 """
 
-from rotting.common.rules import suggest_names as _suggest_names
 from rotting.paper.theory.constants import Constants, RestedConstants, RestlessConstants, constants
 from rotting.paper.theory.hull import hull
 from rotting.paper.theory.indistinguishable import (
@@ -80,5 +79,3 @@ __all__ = [
     "variation_budget",
     "variation_lower",
 ]
-
-_suggest_names(__name__, __all__)
