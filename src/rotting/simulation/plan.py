@@ -92,8 +92,8 @@ class Simulation:
     """Policies, the problem that they play, and the number of runs, all checked; the arguments are those of `simulate`.
 
     Attributes:
-        policies: a tuple; after the first `players`, those that only the reference needs.
-        players: the number of policies that the result shows.
+        policies: a tuple of the policies that the result shows.
+        reference_policies: a tuple of those that play, too, since the reference needs them.
         reference: what regret is measured against, if it was chosen.
         problem: the problem; that of run 0, if every run has its own.
         family: the family that draws the problems; None if there is one problem.
@@ -141,20 +141,19 @@ class Simulation:
         if longest is not None and self.horizon > longest:
             raise InvalidValueError("horizon", f"be at most {longest}, that of {self.family!r}", self.horizon)
         self.policies = made_policies(policies, problem.n_arms, self.horizon)
-        self.players = len(self.policies)
         if not isinstance(reference, str | None):
             (reference,) = made_policies(reference, problem.n_arms, self.horizon)
         self.reference = check_reference(reference, problem, self.horizon, self.family)
-        extra = [each for each in reference_policies(self.reference, problem.n_arms) if each not in self.policies]
-        self.policies += tuple(extra)
-        for policy in self.policies:
+        needed = reference_policies(self.reference, problem.n_arms)
+        self.reference_policies = tuple(each for each in needed if each not in self.policies)
+        for policy in self.playing:
             _check_fit(policy, problem, self.horizon, self.family)
         self.checkpoints = _check_checkpoints(checkpoints, self.horizon)
         self.first_run = nonnegative_int("first_run", first_run)
         if self.first_run + self.runs > RUNS:
             raise InvalidValueError("first_run + runs", f"be at most {RUNS}", self.first_run + self.runs)
         self.record = _check_record(record)
-        check_size(self.record, len(self.policies) * self.runs, self.horizon, problem.n_arms)
+        check_size(self.record, len(self.playing) * self.runs, self.horizon, problem.n_arms)
 
     def _value(self) -> tuple[Hashable, ...]:
         problem = self.problem if self.family is None else self.family
@@ -168,9 +167,14 @@ class Simulation:
         return hash(self._value())
 
     @property
+    def playing(self) -> tuple[Policy, ...]:
+        """All policies that play: those that the result shows, then those that only the reference needs."""
+        return self.policies + self.reference_policies
+
+    @property
     def rounds(self) -> int:
         """Rounds of all games together."""
-        return len(self.policies) * self.runs * self.horizon
+        return len(self.playing) * self.runs * self.horizon
 
     @property
     def unsupported_feature(self) -> str:
@@ -196,7 +200,7 @@ class Simulation:
         return Extensions.of(self.problem)
 
     def games(self, compile: CompileMode = "auto", place: int = 0) -> tuple[list[Game], str]:
-        """Return one game for each policy, and what regret is measured against.
+        """Return one game for each policy, and the label of what regret is measured against.
 
         Args:
             compile: when to compile the greedy oracle, as for `simulate`.
@@ -207,20 +211,21 @@ class Simulation:
         means: Means | ExtendedMeans = table
         if extensions:
             means = extend_means(table, problem, extensions.kernels, self.seed)
-        reference = None if self.family is None else self.family.reference
+        label = None if self.family is None else self.family.reference
+        # Plain problems get the optimum itself; so do others where it was asked for and the greedy oracle may not be optimal.
         exact = problem.is_plain or (
             self.reference == OPTIMAL and self.family is None and greedy_reference(problem, self.horizon) != OPTIMAL
         )
-        if reference is None and exact:
-            optimum, reference = optimal_rewards(problem, self.horizon, self.checkpoints)
+        if label is None and exact:
+            optimum, label = optimal_rewards(problem, self.horizon, self.checkpoints)
         else:
             optimum = play_greedily(means, problem.n_arms, self.checkpoints, extensions.on_means, compile=compile)[0]
-            reference = reference or greedy_reference(problem, self.horizon)
+            label = label or greedy_reference(problem, self.horizon)
         keys = derive_key(self.seed, "noise"), derive_key(self.seed, "policy")
         draws: OptimumDraws | None = None
         shared = means, extensions, self.checkpoints, compile
         if self.family is not None:
-            draws = FamilyDraws(*shared, family=self.family, first=problem, seed=self.seed, reference=reference)
+            draws = FamilyDraws(*shared, family=self.family, first=problem, seed=self.seed, reference=label)
         elif extensions.draws:
             draws = OptimumDraws(*shared)
         setting = Setting(
@@ -234,7 +239,7 @@ class Simulation:
             extensions,
             self.unsupported_feature,
         )
-        return [Game(policy, setting, place + k) for k, policy in enumerate(self.policies)], reference
+        return [Game(policy, setting, place + k) for k, policy in enumerate(self.playing)], label
 
 
 def _check_record(record: object) -> tuple[str, ...]:

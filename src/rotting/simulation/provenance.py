@@ -70,9 +70,9 @@ def provenance_of(simulation: Simulation, origins: Iterable[Origin]) -> JsonDict
         "Numba": metadata.version("numba"),
         "machine": machines[0] if len(machines) == 1 else machines,
         "date": datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds"),
-        "code": {repr(each): code_digest(each) for each in simulation.policies},
+        "code": {repr(each): code_digest(each) for each in simulation.playing},
         "call": {
-            "policies": [repr(each) for each in simulation.policies[: simulation.players]],
+            "policies": [repr(each) for each in simulation.policies],
             "problem": repr(simulation.problem if simulation.family is None else simulation.family),
             **{name: getattr(simulation, name) for name in ("horizon", "runs", "seed", "first_run")},
             "checkpoints": simulation.checkpoints.tolist(),

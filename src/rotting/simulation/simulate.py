@@ -52,7 +52,7 @@ def default_workers() -> int:
 def _make_engine(engine: object, workers: int | None, simulations: Sequence[Simulation], compile: CompileMode) -> Engine:
     mode = resolve_mode(compile)
     threads = default_workers() if workers is None else positive_int("workers", workers)
-    plain = [policy for each in simulations for policy in each.policies if isinstance(policy, PlainPolicy)]
+    plain = [policy for each in simulations for policy in each.playing if isinstance(policy, PlainPolicy)]
     if plain and engine not in ("threads", "auto"):
         raise InvalidValueError("engine", "be 'threads' for a plain class", engine, hint=f" for {plain[0]!r}")
     if plain:
@@ -186,7 +186,7 @@ def simulate(
 def _warn_of_sigma(simulation: Simulation) -> None:
     """Warn of policies whose sigma was left at its default, if that is far from the noise; any is right without noise."""
     scale = None if simulation.family else simulation.problem.noise.subgaussian_scale
-    assumed = {repr(each): each.assumed_sigma for each in simulation.policies if each.assumed_sigma is not None}
+    assumed = {repr(each): each.assumed_sigma for each in simulation.playing if each.assumed_sigma is not None}
     far = [name for name, sigma in assumed.items() if scale and not scale / 2 <= sigma <= 2 * scale]
     if far:
         told = f"pass sigma={scale:.4g}, or the one that you mean"
@@ -226,7 +226,7 @@ def simulate_all(
     except (KeyboardInterrupt, RuntimeError) as error:
         if not _is_interrupt(error):
             raise
-        games = sum(len(each.policies) * each.runs for each in simulations)
+        games = sum(len(each.playing) * each.runs for each in simulations)
         kept = "no games are kept" if store is None else store.describe(games)
         raise KeyboardInterrupt(kept) from None  # a traceback into the engine does not help the user
 
@@ -244,7 +244,7 @@ def _play(
 ) -> list[Result]:
     """Play the games that are not in the store, return the results, and close the engine."""
     results = [_UnfinishedResult(each) for each in simulations]
-    owners = [(result, index) for result in results for index in range(len(result.simulation.policies))]  # by place
+    owners = [(result, index) for result in results for index in range(len(result.simulation.playing))]  # by place
     with Progress(sum(each.rounds for each in simulations), "rounds", show=progress) as bar:
 
         def tasks_by_game() -> Iterator[list[Task]]:
@@ -281,7 +281,7 @@ class _UnfinishedResult:
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation, self.reference = simulation, ""
-        P, R, K = len(simulation.policies), simulation.runs, simulation.problem.n_arms
+        P, R, K = len(simulation.playing), simulation.runs, simulation.problem.n_arms
         self._regret = np.full((P, R, simulation.checkpoints.size), np.nan)
         self._pulls = np.zeros((P, R, K), np.int64)
         kinds = record_types(K)
@@ -312,7 +312,7 @@ class _UnfinishedResult:
         simulation, family = self.simulation, self.simulation.family
         problem, seed, horizon = simulation.problem, simulation.seed, simulation.horizon
         found = Result(
-            policies=simulation.policies,
+            policies=simulation.playing,
             problem=problem.describe() if family is None else family.describe(problem, seed, horizon),
             horizon=horizon,
             runs=simulation.runs,
@@ -327,4 +327,4 @@ class _UnfinishedResult:
             **self._records,
             provenance=provenance_of(simulation, self._origins),
         )
-        return measured_against(found, simulation.reference, simulation.players)
+        return measured_against(found, simulation.reference, len(simulation.policies))
