@@ -27,8 +27,8 @@ def policies(problem: Problem) -> dict[str, Policy]:
     low, high = np.where(np.isfinite(ends), ends, [means.min() - 3 * sigma, means.max() + 3 * sigma]).tolist()
     made = {
         **tuned_policies(sigma),
-        "GLR-UCB": GLRUCB.from_horizon(T, sigma=sigma),
-        "Exp3.S": Exp3S.from_horizon(T, low=low, high=high, outside="clip"),
+        "GLR-UCB": GLRUCB(horizon=T, sigma=sigma),
+        "Exp3.S": Exp3S(horizon=T, low=low, high=high, outside="clip"),
     }
     return {label: made[label] for label in ORDER if label in made}
 

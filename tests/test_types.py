@@ -39,9 +39,9 @@ assert_type(rotting.RAWUCB(alpha=np.float64(2)).alpha, float)
 assert_type(rotting.AdSwitch(horizon=100).horizon, int)
 assert_type(rotting.AdSwitch(horizon=100).outside, Literal["refuse", "clip"])
 assert_type(rotting.RAWUCB(sigma="estimate").sigma, float | Literal["estimate"])
-assert_type(rotting.Exp3.from_horizon(1_000, low=-1, outside="clip"), rotting.Exp3)
-assert_type(rotting.GLRKLUCB.from_horizon(horizon=1_000), rotting.GLRKLUCB)
-assert_type(rotting.doubling(rotting.SWA.from_horizon(100)), Policy)
+assert_type(rotting.Exp3(horizon=1_000, low=-1, outside="clip"), rotting.Exp3)
+assert_type(rotting.GLRKLUCB(horizon=1_000), rotting.GLRKLUCB)
+assert_type(rotting.doubling(rotting.SWA(horizon=100)), Policy)
 problem = rotting.problems.two_arms(L=0.3, horizon=1_000)
 result = rotting.simulate([*policies, policy], problem, runs=10)
 assert_type(result.regret, Floats)
@@ -84,9 +84,8 @@ rotting.AdSwitch()  # wrong
 rotting.AdSwitch(horizon=1e3)  # wrong
 rotting.KLUCB("gausian")  # wrong
 rotting.Exp3(outside="cut")  # wrong
-rotting.Exp3.from_horizon(1_000, lwo=-1)  # wrong
-rotting.Exp3.from_horizon(1_000, gamma=0.1)  # wrong
-rotting.CUSUMUCB.from_breakpoints(T=1_000, breakpoints=2)  # wrong
+rotting.Exp3(horizon=1_000, lwo=-1)  # wrong
+rotting.CUSUMUCB(T=1_000, breakpoints=2)  # wrong
 rotting.UCB1().sigma = 2.0  # wrong
 rotting.simulate(policy, problem, rnus=10)  # wrong
 rotting.check_noise(policy)  # wrong

@@ -5,7 +5,6 @@ from typing import Any
 from rotting.policies.d_ucb import DUCB
 from rotting.policies.exp3 import Exp3
 from rotting.policies.exp3_s import Exp3S
-from rotting.policies.parts.reward_scale import RangeOptions
 from rotting.policies.rexp3 import Rexp3
 from rotting.policies.sw_ucb import SWUCB
 from rotting.policies.swa import SWA
@@ -16,21 +15,21 @@ from tests.conftest import INTERPRETED
 
 HORIZON = 60 if INTERPRETED else 250
 
-WIDE: RangeOptions = {"low": -1e7, "high": 1e7, "outside": "clip"}
+WIDE: dict[str, Any] = {"low": -1e7, "high": 1e7, "outside": "clip"}
 
 RANDOMISED: list[Policy] = [
     Exp3(gamma=0.3),
     Exp3(gamma=1.0, low=-3.0, high=3.0, outside="clip"),
     Exp3(gamma=0.05, **WIDE),
-    Exp3.from_horizon(HORIZON, low=-3.0, high=3.0, outside="clip"),
+    Exp3(horizon=HORIZON, low=-3.0, high=3.0, outside="clip"),
     Exp3S(gamma=0.2, alpha=0.01, low=-3.0, high=3.0, outside="clip"),
     Exp3S(gamma=0.2, alpha=1.0, **WIDE),
-    Exp3S.from_horizon(HORIZON, low=-3.0, high=3.0, outside="clip"),
-    Exp3S.from_switches(HORIZON, 3, low=-3.0, high=3.0, outside="clip"),
-    Exp3S.from_budget(HORIZON, 0.01, low=-3.0, high=3.0, outside="clip"),
+    Exp3S(horizon=HORIZON, low=-3.0, high=3.0, outside="clip"),
+    Exp3S(horizon=HORIZON, segments=4, low=-3.0, high=3.0, outside="clip"),
+    Exp3S(horizon=HORIZON, budget=0.01, low=-3.0, high=3.0, outside="clip"),
     Rexp3(gamma=0.2, batch=17, low=-3.0, high=3.0, outside="clip"),
     Rexp3(batch=1),
-    Rexp3.from_budget(HORIZON, 5.0, low=-3.0, high=3.0, outside="clip"),
+    Rexp3(horizon=HORIZON, budget=5.0, low=-3.0, high=3.0, outside="clip"),
 ]
 
 WINDOWED: list[Policy] = [
@@ -38,18 +37,18 @@ WINDOWED: list[Policy] = [
     SWUCB(tau=7, xi=2.0),
     SWUCB(tau=40, B=0.1),
     SWUCB(tau=10_000),
-    SWUCB.from_breakpoints(HORIZON, 3),
-    SWUCB.from_breakpoints(HORIZON, 0),
+    SWUCB(horizon=HORIZON, breakpoints=3),
+    SWUCB(horizon=HORIZON, breakpoints=0),
     DUCB(gamma=1.0),
     DUCB(gamma=0.99, B=0.1),
     DUCB(gamma=0.9),
     DUCB(gamma=0.3),
-    DUCB.from_breakpoints(HORIZON, 3),
-    DUCB.from_breakpoints(HORIZON, 0),
+    DUCB(horizon=HORIZON, breakpoints=3),
+    DUCB(horizon=HORIZON, breakpoints=0),
     SWA(M=1),
     SWA(M=9),
-    SWA.from_horizon(HORIZON, alpha=0.02),
-    SWA.from_horizon(HORIZON, alpha=1.0, sigma=0.5),
+    SWA(horizon=HORIZON, alpha=0.02),
+    SWA(horizon=HORIZON, alpha=1.0, sigma=0.5),
     WSWA(),
     WSWA(alpha=0.02),
 ]

@@ -1,9 +1,7 @@
 """Bandits that grow: what depends on the number of arms is tuned to the arms there are, and what was learned stays."""
 
-import inspect
 import json
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,38 +23,33 @@ from rotting.policies.rexp3 import Rexp3
 from rotting.policies.swa import SWA
 from rotting.policies.wswa import WSWA
 from rotting.policy import Kernel, Params, Policy, Reason, defined_policies
+from rotting.registry import make
 from tests.conftest import INTERPRETED, STRESS
 from tests.helpers.games import affordable, examples
 
-KNOWLEDGE: dict[str, Any] = {"horizon": 300, "breakpoints": 3, "switches": 3, "budget": 2.0}
-"""What the constructors of tuned policies ask for."""
+TUNINGS: list[tuple[str, dict[str, Any]]] = [
+    ("cusum-ucb", {"breakpoints": 3}),
+    ("d-ucb", {"breakpoints": 3}),
+    ("exp3", {}),
+    ("exp3-s", {}),
+    ("exp3-s", {"segments": 4}),
+    ("exp3-s", {"budget": 2.0}),
+    ("glr-kl-ucb", {}),
+    ("glr-ucb", {}),
+    ("m-ucb", {"breakpoints": 3}),
+    ("rexp3", {"budget": 2.0}),
+    ("sw-ucb", {"breakpoints": 3}),
+    ("swa", {}),
+]
+"""Policies that are tuned to a horizon if they are given one, and what else they are tuned to."""
 FIRST = 20
 
-
-def constructors(policy_class: Any) -> list[Callable[..., Policy]]:
-    """`from_horizon` and the like."""
-    return [made for name, made in inspect.getmembers(policy_class, inspect.ismethod) if name.startswith("from_")]
-
-
-def tuned(make: Callable[..., Policy], rounds: int) -> Policy:
-    needed = [
-        name for name, each in inspect.signature(make).parameters.items() if each.kind is not inspect.Parameter.VAR_KEYWORD
-    ]
-    known = {**KNOWLEDGE, "horizon": rounds}
-    return make(**{name: known[name] for name in needed})
-
-
 LEARNERS = [policy for policy in examples() if not policy.sees_means]
-TUNED = [tuned(make, KNOWLEDGE["horizon"]) for policy in LEARNERS for make in constructors(type(policy))]
-DOUBLED = [doubling(tuned(make, FIRST)) for policy in LEARNERS for make in constructors(type(policy))]
+TUNED = [make(name, horizon=300, **known) for name, known in TUNINGS]
+DOUBLED = [doubling(make(name, horizon=FIRST, **known)) for name, known in TUNINGS]
 EVERY = [*LEARNERS, *TUNED, *DOUBLED, doubling(type(LEARNERS[0])(horizon=FIRST))]
 COMPILED = {"exp3", "swa", "eff-raw-ucb", "doubling(exp3)", "doubling(ad-switch)"}
 PLAYED = [policy for policy in EVERY if INTERPRETED or policy.name in COMPILED]
-
-
-def test_constructors_agree_on_their_keywords() -> None:
-    names = {name for policy in LEARNERS for make in constructors(type(policy)) for name in inspect.signature(make).parameters}
-    assert names - {"more", "options", "params"} == set(KNOWLEDGE)
 
 
 def reward(bandit: Bandit, arm: int) -> float:
@@ -77,8 +70,8 @@ def grow(bandit: Bandit, n_arms: int) -> None:
 
 
 def test_the_variants_are_the_tuned_ones() -> None:
-    known = {"cusum-ucb", "d-ucb", "exp3", "exp3-s", "glr-kl-ucb", "glr-ucb", "m-ucb", "rexp3", "sw-ucb", "swa"}
-    assert {policy.name for policy in TUNED} == known
+    tunable = [each for each in LEARNERS if any(known.name == "horizon" and not known.required for known in each.parameters())]
+    assert {policy.name for policy in TUNED} == {policy.name for policy in tunable}
     assert [policy.max_rounds for policy in TUNED] == [300] * len(TUNED)
     assert EVERY[-1].name == "doubling(ad-switch)"
 
@@ -109,7 +102,7 @@ def test_pulls_without_rewards_do_not_count(policy: Policy) -> None:
 def tuned_to(policy: Policy, horizon: int) -> Policy:
     """The policy in an epoch of that length (0 = it is not tuned)."""
     if isinstance(policy, WSWA):
-        return SWA.from_horizon(horizon, **policy.shown_params())
+        return SWA(horizon=horizon, **policy.shown_params())
     return type(policy)(**{**policy.shown_params(), "horizon": horizon}) if horizon > 0 else policy
 
 
@@ -140,7 +133,7 @@ def test_published_tunings_follow_the_arms() -> None:
     def gamma(bandit: Bandit) -> float:
         return float(bandit._state.learner.state.rates[0])
 
-    bandit = Bandit(Exp3.from_horizon(10_000), [0])
+    bandit = Bandit(Exp3(horizon=10_000), [0])
     assert gamma(bandit) == 0.0
     grow(bandit, 2)
     assert gamma(bandit) == pytest.approx(math.sqrt(2 * math.log(2) / ((math.e - 1) * 10_000)))
@@ -148,7 +141,7 @@ def test_published_tunings_follow_the_arms() -> None:
     grow(bandit, 50)
     assert gamma(bandit) == pytest.approx(math.sqrt(50 * math.log(50) / ((math.e - 1) * 10_000)))
 
-    bandit = Bandit(SWA.from_horizon(10_000), [0, 1])
+    bandit = Bandit(SWA(horizon=10_000), [0, 1])
     play(bandit, 50)
     assert bandit._state.learner.state.window[0] == 313
     grow(bandit, 50)
@@ -157,7 +150,7 @@ def test_published_tunings_follow_the_arms() -> None:
 
 def test_batches_go_on_at_multiples_of_their_new_length() -> None:
     """With one arm a batch of Rexp3 is one round, with two it is 21: what was learned in round 30 stays until 42."""
-    bandit = Bandit(Rexp3.from_budget(81, 1.0), [0], seed=5)
+    bandit = Bandit(Rexp3(horizon=81, budget=1.0), [0], seed=5)
     play(bandit, 30)
     assert tuple(bandit._state.learner.state.batch) == (1, 29)
     grow(bandit, 2)

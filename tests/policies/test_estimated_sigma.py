@@ -142,7 +142,7 @@ def test_it_keeps_the_contract(policy: Policy) -> None:
 
 
 @pytest.mark.parametrize(
-    "policy", [GLRUCB.from_horizon(30, sigma="estimate"), SWUCB.from_breakpoints(30, 2, sigma="estimate")], ids=by_name
+    "policy", [GLRUCB(horizon=30, sigma="estimate"), SWUCB(horizon=30, breakpoints=2, sigma="estimate")], ids=by_name
 )
 def test_a_doubled_game_estimates_anew(policy: Policy) -> None:
     """Round 31 starts a game of 60 rounds: its choices are those of a policy that saw nothing before."""

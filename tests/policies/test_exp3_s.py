@@ -19,9 +19,7 @@ def test_exp3_s_that_shares_nothing_is_exp3(gamma: float) -> None:
         assert play(Exp3S(gamma=gamma, alpha=0.0, low=-3, high=3, outside="clip"), table.tolist(), HORIZON) == plain
 
 
-@pytest.mark.parametrize(
-    "policy", [Exp3S.from_horizon(4), Exp3S.from_switches(4, switches=1), Exp3S.from_budget(4, budget=2)], ids=repr
-)
+@pytest.mark.parametrize("policy", [Exp3S(horizon=4), Exp3S(horizon=4, segments=2), Exp3S(horizon=4, budget=2)], ids=repr)
 def test_a_game_too_short_to_learn_is_explored_to_its_end(policy: Exp3S) -> None:
     """The tuned rate is cut to 1: every arm has the same chance, whatever it paid."""
     bandit = Bandit(policy, arms=["a", "b"])

@@ -14,7 +14,7 @@ STATIONARY = 10_000  # samples of one arm
 
 def test_m_ucb_fires_within_its_window_and_not_else() -> None:
     """By Hoeffding's inequality, the tuned b has a false alarm with a chance below 1 / (K T^2) = 1e-8 a sample; fixed seeds."""
-    policy = MUCB.from_breakpoints(STATIONARY, breakpoints=1, change=0.6)
+    policy = MUCB(horizon=STATIONARY, breakpoints=1, change=0.6)
     w = detectors.mucb_w(1, STATIONARY, 0.6)
     length = w + 200
     for seed, (before, after) in enumerate([(0.8, 0.2), (0.2, 0.8)]):

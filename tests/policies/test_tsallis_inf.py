@@ -111,7 +111,7 @@ def moving_means(horizon: int, n_arms: int, gap: float) -> Problem:
 def test_the_game_it_is_made_for_is_as_documented() -> None:
     """The bound holds, and so does the claim that policies for random rewards fail: UCB1 loses more."""
     T, K = 10_000, 10
-    result = simulate([TsallisINF(), Exp3.from_horizon(T), UCB1(sigma=0.5)], moving_means(T, K, 0.25), runs=100, seed=1)
+    result = simulate([TsallisINF(), Exp3(horizon=T), UCB1(sigma=0.5)], moving_means(T, K, 0.25), runs=100, seed=1)
     found = [float(regret) for regret in result.regret[:, :, -1].mean(axis=1)]
     bound = 2 * math.sqrt(K * T) + 10 * K * math.log(T) + 16
     assert found[0] < min(found[1:])

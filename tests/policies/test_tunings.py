@@ -32,14 +32,14 @@ def test_sw_ucb() -> None:
 
 def test_d_ucb() -> None:
     gamma = tuned_discount(T, Y, B)
-    assert DUCB.from_breakpoints(T, Y, B=B).max_rounds == T
+    assert DUCB(horizon=T, breakpoints=Y, B=B).max_rounds == T
     assert_least(lambda gamma: 16 * B**2 * T * (1 - gamma) + Y / (1 - gamma), gamma, 1e-3 * (1 - gamma))
 
 
 def test_one_round_is_a_horizon_too() -> None:
     """`1 - sqrt(1) / (4 B)`, and `(4 / change^2) (sqrt(ln(2 K)) + sqrt(ln 2))^2` rounded up to an even number."""
-    assert states.new_state(DUCB.from_breakpoints(1, 1, B=B), K, 1).sums.gamma.tolist() == [1 - 1 / (4 * B)]
-    policy = MUCB.from_breakpoints(1, 1, change=0.4)
+    assert states.new_state(DUCB(horizon=1, breakpoints=1, B=B), K, 1).sums.gamma.tolist() == [1 - 1 / (4 * B)]
+    policy = MUCB(horizon=1, breakpoints=1, change=0.4)
     w = 4 / 0.4**2 * (math.sqrt(math.log(2 * K)) + math.sqrt(math.log(2))) ** 2
     assert w <= m_ucb_window(policy.params, states.new_state(policy, K, 1)) < w + 2
 
@@ -67,7 +67,7 @@ def test_exp3_s_with_a_budget() -> None:
 
 def test_m_ucb() -> None:
     change = 0.4
-    policy = MUCB.from_breakpoints(T, Y, change=change)
+    policy = MUCB(horizon=T, breakpoints=Y, change=change)
     state = states.new_state(policy, K, 1)
     w = m_ucb_window(policy.params, state)
     b = m_ucb_threshold(policy.params, state, w)
@@ -92,7 +92,7 @@ def test_ad_switch() -> None:
 def test_the_default_rate_of_cusum_ucb_is_that_of_its_threshold() -> None:
     default = CUSUMUCB()
     rounds = round(math.exp(default.h))  # h = ln(T / Y) with Y = 1
-    tuned = CUSUMUCB.from_breakpoints(rounds, breakpoints=1)
+    tuned = CUSUMUCB(horizon=rounds, breakpoints=1)
     state = states.new_state(tuned, K, 1)
     assert threshold(tuned.params, state) == pytest.approx(default.h, rel=1e-5)
     assert round(exploration_rate(tuned.params, state), 3) == default.rate

@@ -78,7 +78,7 @@ def test_a_clock_alone(make: Any) -> None:
 def test_a_policy_that_starts_over_and_one_whose_state_is_enlarged() -> None:
     falling = Problem.rested([Linear(1.0, slope=-1.0), Linear(1.0, slope=-1.5)], Noiseless(), HORIZON)  # long hulls
     check_is_the_run_of_simulate(rotting.RAWUCB(), falling)
-    check_is_the_run_of_simulate(rotting.doubling(rotting.SWUCB.from_breakpoints(20, breakpoints=1)), falling)
+    check_is_the_run_of_simulate(rotting.doubling(rotting.SWUCB(horizon=20, breakpoints=1)), falling)
 
 
 def test_the_largest_index_is_pulled() -> None:

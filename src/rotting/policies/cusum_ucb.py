@@ -1,27 +1,20 @@
 """CUSUM-UCB: a UCB index that restarts an arm when a two-sided cumulative sum leaves its first mean."""
 
 import math
-from typing import Literal, NamedTuple, Self, Unpack
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY, positive_int
+from rotting.common.rules import COUNT, FINITE, INDEX, NONNEGATIVE, POSITIVE, PROBABILITY
 from rotting.errors import InvalidValueError
 from rotting.policies.kernels.elementary import log
 from rotting.policies.kernels.exact_sums import add
 from rotting.policies.kernels.random_numbers import uniform
 from rotting.policies.parts.indices import by_index, first_new
 from rotting.policies.parts.presence import GLOBAL, RESTART
-from rotting.policies.parts.reward_scale import OUTSIDE, RangeOptions, check_range, to_unit
+from rotting.policies.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
-
-
-class _Options(RangeOptions, total=False):
-    M: int
-    epsilon: float
-    xi: float
-    restart: Literal["local", "global"]
 
 
 class CUSUMUCB(Policy):
@@ -59,7 +52,7 @@ class CUSUMUCB(Policy):
     worn, and a slow decay below epsilon goes unseen.
 
     Example:
-        >>> CUSUMUCB.from_breakpoints(10_000, breakpoints=4, epsilon=0.05).max_rounds
+        >>> CUSUMUCB(horizon=10_000, breakpoints=4, epsilon=0.05).max_rounds
         10000
 
     Reference: Liu, Lee, Shroff, "A change-detection based framework for piecewise-stationary multi-armed bandit problem",
@@ -95,18 +88,6 @@ class CUSUMUCB(Policy):
         check_range(self)
         if self.max_rounds is not None and self.breakpoints >= self.max_rounds:
             raise InvalidValueError("breakpoints", f"be fewer than the horizon {self.max_rounds}", self.breakpoints)
-
-    @classmethod
-    def from_breakpoints(cls, horizon: int, breakpoints: int, **options: Unpack[_Options]) -> Self:
-        """Return the policy for T = `horizon` rounds with Y = `breakpoints` changes.
-
-        It has `h = ln(T / Y)` and `rate = sqrt((Y / T) ln(T / Y))`.
-
-        Example:
-            >>> CUSUMUCB.from_breakpoints(10_000, breakpoints=4).breakpoints
-            4
-        """
-        return cls(horizon=positive_int("horizon", horizon), breakpoints=breakpoints, **options)
 
 
 class State(NamedTuple):

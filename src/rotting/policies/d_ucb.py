@@ -1,12 +1,12 @@
 """D-UCB: UCB on discounted rewards."""
 
 import math
-from typing import Literal, NamedTuple, Self, TypedDict, Unpack
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import FRACTION, INDEX, POSITIVE, RANGE_SCALE, positive_int
+from rotting.common.rules import FRACTION, INDEX, POSITIVE, RANGE_SCALE
 from rotting.errors import InvalidValueError
 from rotting.policies.kernels.elementary import log
 from rotting.policies.parts.forgetting import (
@@ -22,12 +22,6 @@ from rotting.policies.parts.noise_scale import NoiseScale, forget_noise, new_noi
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 _NEGLIGIBLE = 1e-290  # a discounted count below this loses digits: the arm goes first again
-
-
-class _Options(TypedDict, total=False):
-    xi: float
-    B: float
-    sigma: float | Literal["estimate", "range"]
 
 
 class DUCB(Policy):
@@ -47,7 +41,7 @@ class DUCB(Policy):
         sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
             in the bound; or "estimate": see docs/unknown-noise.md.
 
-    Tuning: `DUCB.from_breakpoints(T, Y)`: `gamma = 1 - sqrt(Y / T) / (4 B)`, which must come out positive.
+    Tuning: `DUCB(horizon=T, breakpoints=Y)`: `gamma = 1 - sqrt(Y / T) / (4 B)`, which must come out positive.
     The publication's constant follows from the width, which is below half a gap once a bad arm has
     `16 B^2 xi ln(n) / gap^2` discounted rewards. Every `1 / (1 - gamma)` rounds cost so many, and it takes as many rounds to
     forget each of the Y breakpoints. With 1 for xi / gap^2 and without the logarithms, that is
@@ -56,7 +50,7 @@ class DUCB(Policy):
     rested.
 
     Example:
-        >>> DUCB.from_breakpoints(10_000, breakpoints=4)
+        >>> DUCB(horizon=10_000, breakpoints=4)
         DUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4, sigma='range')
         >>> DUCB(gamma=0.99)
         DUCB(gamma=0.99, xi=0.6, B=1.0, horizon=0, sigma='range')
@@ -93,11 +87,6 @@ class DUCB(Policy):
                 p.breakpoints,
                 hint=f" with B={p.B!r} and horizon={p.horizon}",
             )
-
-    @classmethod
-    def from_breakpoints(cls, horizon: int, breakpoints: int, **options: Unpack[_Options]) -> Self:
-        """Return the policy tuned for `horizon` rounds with `breakpoints` changes of the means."""
-        return cls(horizon=positive_int("horizon", horizon), breakpoints=breakpoints, **options)
 
 
 class State(NamedTuple):

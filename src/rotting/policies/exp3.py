@@ -1,10 +1,10 @@
 """Exp3: exponential weights against an adversary."""
 
 import math
-from typing import Literal, Self, Unpack
+from typing import Literal
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import FINITE, FRACTION, INDEX, positive_int
+from rotting.common.rules import FINITE, FRACTION, INDEX
 from rotting.policies.kernels.elementary import log
 from rotting.policies.parts.exponential_weights import (
     Weights,
@@ -16,7 +16,7 @@ from rotting.policies.parts.exponential_weights import (
     probabilities,
     rescale,
 )
-from rotting.policies.parts.reward_scale import OUTSIDE, RangeOptions, check_range
+from rotting.policies.parts.reward_scale import OUTSIDE, check_range
 from rotting.policy import Kernel, Params, Policy, parameter
 
 
@@ -35,12 +35,12 @@ class Exp3(Policy):
         high: largest reward.
         outside: "refuse" rewards outside [low, high], or "clip" them.
 
-    Tuning: `Exp3.from_horizon(T)`, with the total gain bounded by T.
+    Tuning: `Exp3(horizon=T)`, with the total gain bounded by T.
     Needs the horizon to be tuned, and the range of the rewards. Not sound for rotting of either kind: it competes with the best
     single arm. `Exp3S` and `Rexp3` follow changes.
 
     Example:
-        >>> Exp3.from_horizon(10_000, high=10)
+        >>> Exp3(horizon=10_000, high=10)
         Exp3(horizon=10000, low=0.0, high=10.0, outside='refuse')
         >>> Exp3(gamma=0.05)
         Exp3(gamma=0.05, horizon=0, low=0.0, high=1.0, outside='refuse')
@@ -62,11 +62,6 @@ class Exp3(Policy):
     manual_params = ("gamma",)
     needs_horizon = True
     randomised = True
-
-    @classmethod
-    def from_horizon(cls, horizon: int, **options: Unpack[RangeOptions]) -> Self:
-        """Return the policy tuned for `horizon` rounds."""
-        return cls(horizon=positive_int("horizon", horizon), **options)
 
 
 def init(p: Params, n_arms: int, capacity: int) -> Weights:

@@ -1,21 +1,16 @@
 """Exp3.S: exponential weights that are shared, to follow an adversary whose best arm changes."""
 
 import math
-from typing import Literal, Self, Unpack
+from typing import Literal
 
-from rotting.common.rules import FINITE, FRACTION, INDEX, NONNEGATIVE, PROBABILITY, nonnegative_int, positive, positive_int
+from rotting.common.rules import FINITE, FRACTION, INDEX, NONNEGATIVE, PROBABILITY
 from rotting.errors import InvalidValueError
 from rotting.policies.exp3 import choose, propensities
 from rotting.policies.exp3 import update as update_without_sharing
 from rotting.policies.kernels.elementary import exp, log, log1p, power
 from rotting.policies.parts.exponential_weights import Weights, boost, equalise, forget, new_weights, rescale
-from rotting.policies.parts.reward_scale import OUTSIDE, RangeOptions, check_range
+from rotting.policies.parts.reward_scale import OUTSIDE, check_range
 from rotting.policy import Kernel, Params, Policy, parameter
-
-
-class _Options(RangeOptions, total=False):
-    segments: int
-    budget: float
 
 
 class Exp3S(Policy):
@@ -35,11 +30,11 @@ class Exp3S(Policy):
         high: largest reward.
         outside: "refuse" rewards outside [low, high], or "clip" them.
 
-    Tuning: always `alpha = 1 / T`;
-    `Exp3S.from_horizon(T)`: `gamma = min(1, sqrt(K ln(KT) / T))`, as in the scripts of the RAW-UCB paper's authors;
-    `Exp3S.from_switches(T, switches)`: `gamma = min(1, sqrt(K (S ln(KT) + e) / ((e - 1) T)))`, where S is the
-    publication's hardness: 1 + switches;
-    `Exp3S.from_budget(T, V)`: `gamma = min(1, (4 V K ln(KT) / ((e - 1)^2 T))^(1/3))`, from Besbes, Gur, Zeevi 2019.
+    Tuning: with a horizon, always `alpha = 1 / T`;
+    `Exp3S(horizon=T)`: `gamma = min(1, sqrt(K ln(KT) / T))`, as in the scripts of the RAW-UCB paper's authors;
+    `Exp3S(horizon=T, segments=S)`: `gamma = min(1, sqrt(K (S ln(KT) + e) / ((e - 1) T)))`, where S is the publication's
+    hardness;
+    `Exp3S(horizon=T, budget=V)`: `gamma = min(1, (4 V K ln(KT) / ((e - 1)^2 T))^(1/3))`, from Besbes, Gur, Zeevi 2019.
     The first publication bounds the regret against S segments by `K (S ln(KT) + e) / gamma + (e - 1) gamma T`, which is least
     at the second gamma. The third gamma follows from it. In at most `S = 2 T / D` batches of D rounds, the best arms of the
     batches lose at most `2 V D` to the best arms of all rounds. `2 V D + 2 K T ln(KT) / (D gamma)` is
@@ -48,7 +43,7 @@ class Exp3S(Policy):
     for rested: its regret is against a sequence of arms whose rewards do not depend on its choices.
 
     Example:
-        >>> Exp3S.from_switches(10_000, switches=4)
+        >>> Exp3S(horizon=10_000, segments=5)
         Exp3S(horizon=10000, segments=5, budget=0.0, low=0.0, high=1.0, outside='refuse')
         >>> Exp3S(gamma=0.05, alpha=0.001)
         Exp3S(gamma=0.05, alpha=0.001, horizon=0, low=0.0, high=1.0, outside='refuse')
@@ -81,21 +76,6 @@ class Exp3S(Policy):
         check_range(self)
         if self.segments > 0 and self.budget > 0:
             raise InvalidValueError("budget", "be left out when segments is given", self.budget)
-
-    @classmethod
-    def from_horizon(cls, horizon: int, **options: Unpack[_Options]) -> Self:
-        """Return the policy tuned for `horizon` rounds."""
-        return cls(horizon=positive_int("horizon", horizon), **options)
-
-    @classmethod
-    def from_switches(cls, horizon: int, switches: int, **options: Unpack[RangeOptions]) -> Self:
-        """Return the policy tuned for `horizon` rounds in which the best arm changes `switches` times."""
-        return cls.from_horizon(horizon, segments=nonnegative_int("switches", switches) + 1, **options)
-
-    @classmethod
-    def from_budget(cls, horizon: int, budget: float, **options: Unpack[RangeOptions]) -> Self:
-        """Return the policy tuned for `horizon` rounds and a total variation `budget` of the means."""
-        return cls.from_horizon(horizon, budget=positive("budget", budget), **options)
 
 
 def init(p: Params, n_arms: int, capacity: int) -> Weights:

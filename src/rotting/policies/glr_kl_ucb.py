@@ -1,21 +1,17 @@
 """GLR-klUCB: kl-UCB for rewards in [0, 1] that restarts an arm when a generalised likelihood ratio test finds a change."""
 
 import math
-from typing import Literal, Self, Unpack
+from typing import Literal
 
-from rotting.common.rules import FINITE, INDEX, NONNEGATIVE, PROBABILITY, positive_int
+from rotting.common.rules import FINITE, INDEX, NONNEGATIVE, PROBABILITY
 from rotting.policies import glr_ucb
-from rotting.policies.glr_ucb import THRESHOLD, GLROptions, State, glr_kernel
+from rotting.policies.glr_ucb import THRESHOLD, State, glr_kernel
 from rotting.policies.kernels.elementary import log
 from rotting.policies.parts.divergences import kl_bernoulli, kl_bernoulli_upper
 from rotting.policies.parts.noise_scale import is_estimated
 from rotting.policies.parts.presence import RESTART
-from rotting.policies.parts.reward_scale import OUTSIDE, RangeOptions, check_range, to_unit
+from rotting.policies.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policy import Params, Policy, parameter
-
-
-class _Options(GLROptions, RangeOptions, total=False):
-    pass
 
 
 class GLRKLUCB(Policy):
@@ -47,7 +43,7 @@ class GLRKLUCB(Policy):
     time; no guarantee for rested arms.
 
     Example:
-        >>> GLRKLUCB.from_horizon(10_000, high=10.0).reward_range
+        >>> GLRKLUCB(horizon=10_000, high=10.0).reward_range
         (0.0, 10.0)
 
     Reference: Besson, Kaufmann, Maillard, Seznec, "Efficient change-point detection for tackling piecewise-stationary
@@ -75,11 +71,6 @@ class GLRKLUCB(Policy):
     restless = True
     cost = "O(K + log t)"
     memory = "O(K log t)"
-
-    @classmethod
-    def from_horizon(cls, horizon: int, **options: Unpack[_Options]) -> Self:
-        """Return the policy for T = `horizon` rounds: `delta = 1 / sqrt(T)`."""
-        return cls(horizon=positive_int("horizon", horizon), **options)
 
 
 # The kernel is that of GLR-UCB, with these functions in the place of its own.

@@ -1,12 +1,12 @@
 """GLR-UCB: a UCB index that restarts an arm when a generalised likelihood ratio test finds a change."""
 
 import math
-from typing import Literal, NamedTuple, Self, TypedDict, Unpack
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import INDEX, NONNEGATIVE, PROBABILITY, SCALE, option, positive_int
+from rotting.common.rules import INDEX, NONNEGATIVE, PROBABILITY, SCALE, option
 from rotting.policies.kernels.binding import Bindings, bind_all
 from rotting.policies.kernels.elementary import floor, log
 from rotting.policies.parts.divergences import KIND, exploration, kl_gaussian
@@ -28,18 +28,6 @@ from rotting.policies.parts.presence import GLOBAL, RESTART, Presence, new_prese
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 THRESHOLD = option("practical", "theory")
-
-
-class GLROptions(TypedDict, total=False):
-    rate: float
-    restart: Literal["local", "global"]
-    c: float
-    threshold: Literal["practical", "theory"]
-
-
-class _Options(GLROptions, total=False):
-    sigma: float | Literal["estimate"]
-    bound: Literal["bernoulli", "gaussian"]
 
 
 class GLRUCB(Policy):
@@ -71,7 +59,7 @@ class GLRUCB(Policy):
     guarantee, but the rotting papers found it to do well, with `rate = 0` and local restarts.
 
     Example:
-        >>> GLRUCB.from_horizon(10_000, sigma=0.5).sigma
+        >>> GLRUCB(horizon=10_000, sigma=0.5).sigma
         0.5
 
     Reference: Besson, Kaufmann, Maillard, Seznec, "Efficient change-point detection for tackling piecewise-stationary
@@ -98,16 +86,6 @@ class GLRUCB(Policy):
     restless = True
     cost = "O(K + log t)"
     memory = "O(K log t)"
-
-    @classmethod
-    def from_horizon(cls, horizon: int, **options: Unpack[_Options]) -> Self:
-        """Return the policy for T = `horizon` rounds: `delta = 1 / sqrt(T)`.
-
-        Example:
-            >>> GLRUCB.from_horizon(10_000).max_rounds
-            10000
-        """
-        return cls(horizon=positive_int("horizon", horizon), **options)
 
 
 class State(NamedTuple):

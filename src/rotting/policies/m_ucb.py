@@ -1,28 +1,23 @@
 """M-UCB: a UCB index that restarts all arms when the two halves of an arm's last samples differ."""
 
 import math
-from typing import Literal, NamedTuple, Self, Unpack
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import COUNT, FINITE, INDEX, POSITIVE, PROBABILITY, Rule, positive_int
+from rotting.common.rules import COUNT, FINITE, INDEX, POSITIVE, PROBABILITY, Rule
 from rotting.errors import InvalidValueError
 from rotting.policies.kernels.elementary import ceil, log
 from rotting.policies.kernels.exact_sums import difference
 from rotting.policies.parts.indices import by_index, first_new
 from rotting.policies.parts.prefix_sums import append
 from rotting.policies.parts.presence import Presence, new_presence, round_robin
-from rotting.policies.parts.reward_scale import OUTSIDE, RangeOptions, check_range, to_unit
+from rotting.policies.parts.reward_scale import OUTSIDE, check_range, to_unit
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
 
 _SMALLEST_CHANGE = 0.001
 _WINDOW = Rule("a whole number, 2 or more", low=2, whole=True)
-
-
-class _Options(RangeOptions, total=False):
-    w: int
-    change: float
 
 
 class MUCB(Policy):
@@ -58,7 +53,7 @@ class MUCB(Policy):
     change with time; unsound for rested rotting: forced exploration pulls worn arms, and slow decay goes unseen.
 
     Example:
-        >>> MUCB.from_breakpoints(10_000, breakpoints=4, w=800).max_rounds
+        >>> MUCB(horizon=10_000, breakpoints=4, w=800).max_rounds
         10000
 
     Reference: Cao, Wen, Kveton, Xie, "Nearly optimal adaptive procedure with change detection for piecewise-stationary
@@ -92,16 +87,6 @@ class MUCB(Policy):
             raise InvalidValueError("w", "be an even number", self.w)
         if 0.0 < self.change < _SMALLEST_CHANGE:
             raise InvalidValueError("change", f"be 0 or at least {_SMALLEST_CHANGE}", self.change)
-
-    @classmethod
-    def from_breakpoints(cls, horizon: int, breakpoints: int, **options: Unpack[_Options]) -> Self:
-        """Return the policy for `horizon` rounds with `breakpoints` changes; give `change`, or the window `w`.
-
-        Example:
-            >>> MUCB.from_breakpoints(100_000, breakpoints=4, change=0.5).change
-            0.5
-        """
-        return cls(horizon=positive_int("horizon", horizon), breakpoints=breakpoints, **options)
 
 
 class State(NamedTuple):

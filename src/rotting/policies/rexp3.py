@@ -1,14 +1,14 @@
 """Rexp3: Exp3 that starts afresh every so many rounds."""
 
-from typing import Literal, Self, Unpack
+from typing import Literal
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import COUNT, FINITE, FRACTION, INDEX, POSITIVE, positive_int
+from rotting.common.rules import COUNT, FINITE, FRACTION, INDEX, POSITIVE
 from rotting.policies.exp3 import tuned_gamma
 from rotting.policies.exp3 import update as update_weights
 from rotting.policies.kernels.elementary import ceil, log, power
 from rotting.policies.parts.exponential_weights import Weights, draw_arm, equalise, forget, new_weights, probabilities
-from rotting.policies.parts.reward_scale import OUTSIDE, RangeOptions, check_range
+from rotting.policies.parts.reward_scale import OUTSIDE, check_range
 from rotting.policy import Kernel, Params, Policy, parameter
 
 
@@ -28,13 +28,13 @@ class Rexp3(Policy):
         high: largest reward.
         outside: "refuse" rewards outside [low, high], or "clip" them.
 
-    Tuning: `Rexp3.from_budget(T, V)`: `batch = ceil((K ln K)^(1/3) (T / V)^(2/3))` and `gamma = min(1, sqrt(K ln K / ((e - 1)
-    batch)))`; the batch is cut to 1, ..., T.
+    Tuning: `Rexp3(horizon=T, budget=V)`: `batch = ceil((K ln K)^(1/3) (T / V)^(2/3))`, cut to 1, ..., T, and
+    `gamma = min(1, sqrt(K ln K / ((e - 1) batch)))`.
     Needs the horizon and the total variation of the means, and the range of the rewards. Sound for restless rotting, not for
     rested: the means must not depend on its choices.
 
     Example:
-        >>> Rexp3.from_budget(10_000, budget=2)
+        >>> Rexp3(horizon=10_000, budget=2)
         Rexp3(horizon=10000, budget=2.0, low=0.0, high=1.0, outside='refuse')
         >>> Rexp3(gamma=0.1, batch=500)
         Rexp3(gamma=0.1, batch=500, horizon=0, low=0.0, high=1.0, outside='refuse')
@@ -60,11 +60,6 @@ class Rexp3(Policy):
     needs_changes = True
     randomised = True
     restless = True
-
-    @classmethod
-    def from_budget(cls, horizon: int, budget: float, **options: Unpack[RangeOptions]) -> Self:
-        """Return the policy tuned for `horizon` rounds and a total variation `budget` of the means."""
-        return cls(horizon=positive_int("horizon", horizon), budget=budget, **options)
 
 
 def init(p: Params, n_arms: int, capacity: int) -> Weights:

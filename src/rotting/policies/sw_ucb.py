@@ -1,23 +1,17 @@
 """SW-UCB: UCB on the rounds of a sliding window."""
 
 import math
-from typing import Literal, NamedTuple, Self, TypedDict, Unpack
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Ints
-from rotting.common.rules import COUNT, INDEX, POSITIVE, RANGE_SCALE, positive_int
+from rotting.common.rules import COUNT, INDEX, POSITIVE, RANGE_SCALE
 from rotting.policies.kernels.elementary import ceil, log
 from rotting.policies.parts.forgetting import Recent, add_recent, forget_recent, new_recent, recent_sum, slide_to, start_recent
 from rotting.policies.parts.indices import by_index
 from rotting.policies.parts.noise_scale import NoiseScale, forget_noise, new_noise_scale, observe_noise, range_of, reset_noise
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
-
-
-class _Options(TypedDict, total=False):
-    xi: float
-    B: float
-    sigma: float | Literal["estimate", "range"]
 
 
 class SWUCB(Policy):
@@ -36,7 +30,7 @@ class SWUCB(Policy):
         sigma: "range", for `B / 2`, the sub-Gaussian scale of rewards in [0, B]; another scale, which takes the place of B / 2
             in the bound; or "estimate": see docs/unknown-noise.md.
 
-    Tuning: `SWUCB.from_breakpoints(T, Y)`: `tau = ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T, and T where Y = 0.
+    Tuning: `SWUCB(horizon=T, breakpoints=Y)`: `tau = ceil(2 B sqrt(T ln(T) / Y))`, cut to 1, ..., T, and T where Y = 0.
     The publication's constant follows from the width, which is below half a gap once a bad arm has `4 B^2 xi ln(tau) / gap^2`
     rewards in the window. Each of `T / tau` windows costs so many rounds, and each of the Y breakpoints costs a window. With 1
     for xi / gap^2 and ln T for ln tau, that is `4 B^2 ln(T) T / tau + Y tau` rounds, least at `tau = 2 B sqrt(T ln(T) / Y)`.
@@ -44,7 +38,7 @@ class SWUCB(Policy):
     rested.
 
     Example:
-        >>> SWUCB.from_breakpoints(10_000, breakpoints=4)
+        >>> SWUCB(horizon=10_000, breakpoints=4)
         SWUCB(xi=0.6, B=1.0, horizon=10000, breakpoints=4, sigma='range')
         >>> SWUCB(tau=500)
         SWUCB(tau=500, xi=0.6, B=1.0, horizon=0, sigma='range')
@@ -70,11 +64,6 @@ class SWUCB(Policy):
     needs_changes = True
     restless = True
     memory = "O(K + t)"
-
-    @classmethod
-    def from_breakpoints(cls, horizon: int, breakpoints: int, **options: Unpack[_Options]) -> Self:
-        """Return the policy tuned for `horizon` rounds with `breakpoints` changes of the means."""
-        return cls(horizon=positive_int("horizon", horizon), breakpoints=breakpoints, **options)
 
 
 class State(NamedTuple):

@@ -1,21 +1,16 @@
 """SWA: round-robin, then the largest mean of the last M pulls."""
 
 import math
-from typing import NamedTuple, Self, TypedDict, Unpack
+from typing import NamedTuple
 
 import numpy as np
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.rules import COUNT, INDEX, POSITIVE, positive_int
+from rotting.common.rules import COUNT, INDEX, POSITIVE
 from rotting.policies.kernels.elementary import ceil, log, power
 from rotting.policies.parts.prefix_sums import append, window_mean
 from rotting.policies.parts.presence import Presence, new_presence
 from rotting.policy import Kernel, Params, Policy, Reason, parameter
-
-
-class _Options(TypedDict, total=False):
-    alpha: float
-    sigma: float
 
 
 class SWA(Policy):
@@ -30,12 +25,12 @@ class SWA(Policy):
         alpha: scale of the tuned window, with a horizon. The authors' runs of RAW-UCB have 0.002, 0.02 and 0.2.
         sigma: sub-Gaussian scale of the rewards, with a horizon.
 
-    Tuning: `SWA.from_horizon(T)`: `M = ceil(alpha 4^(2/3) sigma^(2/3) K^(-2/3) T^(2/3) ln^(1/3)(sqrt(2) T))`, at most T.
+    Tuning: `SWA(horizon=T)`: `M = ceil(alpha 4^(2/3) sigma^(2/3) K^(-2/3) T^(2/3) ln^(1/3)(sqrt(2) T))`, at most T.
     Needs the horizon and the scale of the rewards; `WSWA` does without the horizon. Sound for rested rotting, where each arm's
     mean never rises; not for restless, since an arm that has lost once is never tried again.
 
     Example:
-        >>> SWA.from_horizon(10_000, alpha=0.02)
+        >>> SWA(horizon=10_000, alpha=0.02)
         SWA(horizon=10000, alpha=0.02, sigma=1.0)
         >>> SWA(M=50)
         SWA(M=50, horizon=0)
@@ -56,11 +51,6 @@ class SWA(Policy):
     needs_horizon = True
     rested = True
     memory = "O(K t)"
-
-    @classmethod
-    def from_horizon(cls, horizon: int, **options: Unpack[_Options]) -> Self:
-        """Return the policy tuned for `horizon` rounds."""
-        return cls(horizon=positive_int("horizon", horizon), **options)
 
 
 class State(NamedTuple):

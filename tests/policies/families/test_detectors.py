@@ -72,10 +72,10 @@ def test_variants_keep_the_contract(policy: Policy) -> None:
 STATIONARY, CHANGE_AT, SIGMA = 10_000, 1_000, 0.1
 
 DETECTORS = [
-    (GLRUCB.from_horizon(STATIONARY, sigma=SIGMA), 200),
-    (GLRUCB.from_horizon(STATIONARY, sigma=SIGMA, threshold="theory"), 200),
-    (GLRKLUCB.from_horizon(STATIONARY), 200),
-    (CUSUMUCB.from_breakpoints(STATIONARY, breakpoints=1), 200),
+    (GLRUCB(horizon=STATIONARY, sigma=SIGMA), 200),
+    (GLRUCB(horizon=STATIONARY, sigma=SIGMA, threshold="theory"), 200),
+    (GLRKLUCB(horizon=STATIONARY), 200),
+    (CUSUMUCB(horizon=STATIONARY, breakpoints=1), 200),
 ]
 
 
@@ -118,16 +118,16 @@ def test_forced_exploration_takes_its_share() -> None:
         assert pulls[0] > 200
 
 
-def test_named_constructors_tune_as_published() -> None:
+def test_policies_with_a_horizon_are_tuned_as_published() -> None:
     K, rounds_, Y = 3, 10_000, 5
-    slow: Any = reference(MUCB.from_breakpoints(rounds_, Y, change=0.5), K)
+    slow: Any = reference(MUCB(horizon=rounds_, breakpoints=Y, change=0.5), K)
     assert slow.w == 2 * math.ceil(8 * (math.sqrt(math.log(6e8)) + math.sqrt(math.log(2e4))) ** 2)
     assert slow.b == math.sqrt(slow.w * math.log(6e8) / 2)
-    slow = reference(CUSUMUCB.from_breakpoints(rounds_, Y), K)
+    slow = reference(CUSUMUCB(horizon=rounds_, breakpoints=Y), K)
     assert (slow.h, slow.rate) == (math.log(2000), math.sqrt(math.log(2000) / 2000))
-    slow = reference(GLRUCB.from_horizon(rounds_), K)
+    slow = reference(GLRUCB(horizon=rounds_), K)
     assert slow.delta == 0.01
-    for policy in (MUCB.from_breakpoints(rounds_, Y), CUSUMUCB.from_breakpoints(rounds_, Y), GLRKLUCB.from_horizon(rounds_)):
+    for policy in (MUCB(horizon=rounds_, breakpoints=Y), CUSUMUCB(horizon=rounds_, breakpoints=Y), GLRKLUCB(horizon=rounds_)):
         assert policy.max_rounds == rounds_
 
 
@@ -158,7 +158,7 @@ def test_propensities_match_the_frequencies(policy: Policy) -> None:
     assert mixed == 2
 
 
-TUNED = [GLRKLUCB.from_horizon(30), CUSUMUCB.from_breakpoints(30, 2), MUCB.from_breakpoints(30, 2, w=6), AdSwitch(30)]
+TUNED = [GLRKLUCB(horizon=30), CUSUMUCB(horizon=30, breakpoints=2), MUCB(horizon=30, breakpoints=2, w=6), AdSwitch(30)]
 
 
 @pytest.mark.parametrize("policy", TUNED, ids=repr)
@@ -180,9 +180,9 @@ def test_horizons_are_limits_that_doubling_lifts(policy: Policy) -> None:
     ("make", "message"),
     [
         (lambda: MUCB(w=7), "w must be an even number, got 7"),
-        (lambda: MUCB.from_breakpoints(100, 2, change=1e-4), "change must be 0 or at least 0.001, got 0.0001"),
-        (lambda: CUSUMUCB.from_breakpoints(10, 10), "breakpoints must be fewer than the horizon 10, got 10"),
-        (lambda: GLRUCB.from_horizon(0), "horizon must be a whole number, 1 or more, got 0"),
+        (lambda: MUCB(horizon=100, breakpoints=2, change=1e-4), "change must be 0 or at least 0.001, got 0.0001"),
+        (lambda: CUSUMUCB(horizon=10, breakpoints=10), "breakpoints must be fewer than the horizon 10, got 10"),
+        (lambda: GLRUCB(horizon=-1), "horizon must be a whole number, 0 or more, got -1"),
         (lambda: GLRUCB(delta=2), r"delta must be a probability in \[0, 1\], got 2"),
         (lambda: GLRUCB(horizon=10, delta=0.5), "delta must be left out with a horizon"),
         (

@@ -47,13 +47,13 @@ def test_ties_equal_the_reference(policy: Policy) -> None:
 
 
 TUNED: list[Policy] = [
-    Exp3.from_horizon(500),
-    Exp3S.from_switches(500, 2),
-    Exp3S.from_budget(500, 2.0),
-    Rexp3.from_budget(500, 2.0),
-    SWUCB.from_breakpoints(500, 2),
-    DUCB.from_breakpoints(500, 2),
-    SWA.from_horizon(500),
+    Exp3(horizon=500),
+    Exp3S(horizon=500, segments=3),
+    Exp3S(horizon=500, budget=2.0),
+    Rexp3(horizon=500, budget=2.0),
+    SWUCB(horizon=500, breakpoints=2),
+    DUCB(horizon=500, breakpoints=2),
+    SWA(horizon=500),
 ]
 
 
@@ -63,14 +63,14 @@ def test_tuned_policies_keep_the_contract(policy: Policy) -> None:
 
 
 def test_window_tunings_are_the_published_numbers() -> None:
-    assert states.new_state(SWUCB.from_breakpoints(10_000, 4, B=2), 3, 1).recent.tau[0] == math.ceil(
+    assert states.new_state(SWUCB(horizon=10_000, breakpoints=4, B=2), 3, 1).recent.tau[0] == math.ceil(
         4 * math.sqrt(1e4 * math.log(1e4) / 4)
     )
-    assert states.new_state(SWUCB.from_breakpoints(100, 0), 3, 1).recent.tau[0] == 100
-    assert states.new_state(DUCB.from_breakpoints(10_000, 4, B=2), 3, 1).sums.gamma[0] == pytest.approx(1 - 0.02 / 8)
-    assert states.new_state(DUCB.from_breakpoints(10_000, 0), 3, 1).sums.gamma[0] == 1.0
+    assert states.new_state(SWUCB(horizon=100, breakpoints=0), 3, 1).recent.tau[0] == 100
+    assert states.new_state(DUCB(horizon=10_000, breakpoints=4, B=2), 3, 1).sums.gamma[0] == pytest.approx(1 - 0.02 / 8)
+    assert states.new_state(DUCB(horizon=10_000, breakpoints=0), 3, 1).sums.gamma[0] == 1.0
     m = 0.2 * (4 * 0.5 * 10_000 / 10) ** (2 / 3) * math.log(math.sqrt(2) * 10_000) ** (1 / 3)
-    assert states.new_state(SWA.from_horizon(10_000, sigma=0.5), 10, 1).window[0] == math.ceil(m)
+    assert states.new_state(SWA(horizon=10_000, sigma=0.5), 10, 1).window[0] == math.ceil(m)
 
 
 @pytest.mark.parametrize("policy", TUNED, ids=repr)
@@ -107,12 +107,12 @@ def test_past_its_horizon_a_policy_says_so_and_offers_doubling(policy: Policy) -
         (lambda: Exp3S(segments=3), r"^segments must be left out without a horizon, got 3$"),
         (lambda: Exp3S(horizon=9, segments=3, budget=2), r"^budget must be left out when segments is given, got 2\.0$"),
         (lambda: SWUCB(horizon=9, tau=5), r"^tau must be left out with a horizon, which decides it, got 5$"),
-        (lambda: Exp3.from_horizon(0), r"^horizon must be a whole number, 1 or more, got 0$"),
-        (lambda: Exp3S.from_switches(10, -1), r"^switches must be a whole number, 0 or more, got -1$"),
-        (lambda: Exp3S.from_budget(10, 0), r"^budget must be a positive finite number, got 0$"),
-        (lambda: Rexp3.from_budget(10, -2), r"^budget must be a positive finite number, got -2$"),
-        (lambda: SWUCB.from_breakpoints(10, -1), r"^breakpoints must be a whole number, 0 or more, got -1$"),
-        (lambda: DUCB.from_breakpoints(10, 10, B=0.2), r"^breakpoints must be below 16 B\^2 horizon.*got 10 with B=0\.2"),
+        (lambda: Exp3(horizon=-1), r"^horizon must be a whole number, 0 or more, got -1$"),
+        (lambda: Exp3S(horizon=10, segments=-1), r"^segments must be a whole number, 0 or more, got -1$"),
+        (lambda: Exp3S(horizon=10, budget=-1), r"^budget must be a finite number, zero or more, got -1$"),
+        (lambda: Rexp3(horizon=10, budget=-2), r"^budget must be a positive finite number, got -2$"),
+        (lambda: SWUCB(horizon=10, breakpoints=-1), r"^breakpoints must be a whole number, 0 or more, got -1$"),
+        (lambda: DUCB(horizon=10, breakpoints=10, B=0.2), r"^breakpoints must be below 16 B\^2 horizon.*got 10 with B=0\.2"),
     ],
 )
 def test_bad_parameters_are_refused(make: Callable[[], Policy], message: str) -> None:

@@ -31,12 +31,12 @@ from tests.helpers.games import KEY, play, some
 
 FIRST = 8
 TUNED: list[Policy] = [
-    Exp3.from_horizon(FIRST),
-    Exp3S.from_switches(FIRST, 1),
-    Rexp3.from_budget(FIRST, 1.0),
-    SWUCB.from_breakpoints(FIRST, 1),
-    DUCB.from_breakpoints(FIRST, 1),
-    SWA.from_horizon(FIRST),
+    Exp3(horizon=FIRST),
+    Exp3S(horizon=FIRST, segments=2),
+    Rexp3(horizon=FIRST, budget=1.0),
+    SWUCB(horizon=FIRST, breakpoints=1),
+    DUCB(horizon=FIRST, breakpoints=1),
+    SWA(horizon=FIRST),
 ]
 HORIZON = 8 + 16 + 32 + 30
 
@@ -72,7 +72,7 @@ def test_epochs_are_games_of_their_own(policy: Policy) -> None:
 
 def test_doubled_swa_from_one_round_is_wswa() -> None:
     table = np.random.default_rng(9).normal(size=(3, 120)).tolist()
-    assert play(doubling(SWA.from_horizon(1, alpha=0.1)), table, 120) == play(WSWA(alpha=0.1), table, 120)
+    assert play(doubling(SWA(horizon=1, alpha=0.1)), table, 120) == play(WSWA(alpha=0.1), table, 120)
 
 
 @pytest.mark.parametrize("policy", some(TUNED), ids=repr)
@@ -81,7 +81,7 @@ def test_doubled_policies_keep_the_contract(policy: Policy) -> None:
 
 
 def test_propensities_are_those_of_the_epoch() -> None:
-    bandit = Bandit(doubling(Exp3.from_horizon(FIRST)), arms=["a", "b"], seed=1)
+    bandit = Bandit(doubling(Exp3(horizon=FIRST)), arms=["a", "b"], seed=1)
     skewed = set()
     for t in range(1, 60):
         before = bandit.get_state()
@@ -110,7 +110,7 @@ def test_rewards_that_nobody_asked_for_also_begin_epochs(policy: Policy) -> None
 
 
 def test_a_reward_that_comes_an_epoch_late_counts_there() -> None:
-    bandit = Bandit(doubling(SWUCB.from_breakpoints(FIRST, 1)), arms=["a"], seed=1)
+    bandit = Bandit(doubling(SWUCB(horizon=FIRST, breakpoints=1)), arms=["a"], seed=1)
     for _ in range(FIRST + 1):
         bandit.pull()
     bandit.update("a", 0.25)
@@ -119,7 +119,7 @@ def test_a_reward_that_comes_an_epoch_late_counts_there() -> None:
 
 
 def test_explain_knows_nothing_of_the_epoch_to_come() -> None:
-    bandit = Bandit(doubling(SWUCB.from_breakpoints(2, 1)), arms=["a"])
+    bandit = Bandit(doubling(SWUCB(horizon=2, breakpoints=1)), arms=["a"])
     bandit.update("a", 0.25)
     assert bandit.explain()["a"].mean == 0.25
     bandit.update("a", 0.25)
@@ -127,7 +127,7 @@ def test_explain_knows_nothing_of_the_epoch_to_come() -> None:
 
 
 def test_no_horizon_is_left() -> None:
-    policy = doubling(Exp3.from_horizon(20))
+    policy = doubling(Exp3(horizon=20))
     problem = Problem.restless(np.array([[0.9] * 200, [0.1] * 200]), noise=Bernoulli())
     assert simulate(policy, problem, runs=2, seed=1).pulls.sum() == 400
     assert policy.max_rounds is None
@@ -135,11 +135,11 @@ def test_no_horizon_is_left() -> None:
 
 
 def test_a_doubled_policy_is_a_value() -> None:
-    policy = doubling(Exp3.from_horizon(20, high=5))
-    same = doubling(Exp3.from_horizon(20, high=5))
+    policy = doubling(Exp3(horizon=20, high=5))
+    same = doubling(Exp3(horizon=20, high=5))
     assert policy == same
     assert hash(policy) == hash(same)
-    assert policy != doubling(Exp3.from_horizon(21, high=5))
+    assert policy != doubling(Exp3(horizon=21, high=5))
     assert repr(policy) == "doubling(Exp3(horizon=20, low=0.0, high=5.0, outside='refuse'))"
     assert from_json(json.loads(json.dumps(policy.to_json()))) == policy
     assert pickle.loads(pickle.dumps(policy)) == policy
@@ -157,7 +157,7 @@ def test_what_has_no_horizon_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^horizon must be a whole number, 1 or more, the length of the first epoch, got 0$"):
         make("doubling(exp3)")
     with pytest.raises(ValueError, match=r"^policy must be tuned to a horizon, got DoubledExp3, which needs none$"):
-        doubling(doubling(Exp3.from_horizon(5)))
+        doubling(doubling(Exp3(horizon=5)))
     wrong: Any = "exp3"
     with pytest.raises(TypeError, match=r"^policy must be a policy that is tuned to a horizon, got 'exp3'$"):
         doubling(wrong)

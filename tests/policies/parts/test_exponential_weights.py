@@ -27,17 +27,17 @@ def test_exp3_and_exp3_s_tunings_are_the_published_numbers() -> None:
     def rates(policy: Policy, n_arms: int) -> list[float]:
         return list(states.new_state(policy, n_arms, 1).rates)
 
-    assert rates(Exp3.from_horizon(10_000), 10) == pytest.approx([math.sqrt(10 * math.log(10) / ((math.e - 1) * 10_000)), 0])
-    assert rates(Exp3.from_horizon(2), 10) == [1.0, 0.0]
-    assert rates(Exp3S.from_horizon(10_000), 10) == pytest.approx([math.sqrt(10 * math.log(1e5) / 1e4), 1e-4])
-    assert rates(Exp3S.from_switches(10_000, 4), 10) == pytest.approx(
+    assert rates(Exp3(horizon=10_000), 10) == pytest.approx([math.sqrt(10 * math.log(10) / ((math.e - 1) * 10_000)), 0])
+    assert rates(Exp3(horizon=2), 10) == [1.0, 0.0]
+    assert rates(Exp3S(horizon=10_000), 10) == pytest.approx([math.sqrt(10 * math.log(1e5) / 1e4), 1e-4])
+    assert rates(Exp3S(horizon=10_000, segments=5), 10) == pytest.approx(
         [math.sqrt(10 * (5 * math.log(1e5) + math.e) / ((math.e - 1) * 1e4)), 1e-4]
     )
-    assert rates(Exp3S.from_budget(10_000, 0.04), 10) == pytest.approx(
+    assert rates(Exp3S(horizon=10_000, budget=0.04), 10) == pytest.approx(
         [(4 * 0.04 * 10 * math.log(1e5) / ((math.e - 1) ** 2 * 1e4)) ** (1 / 3), 1e-4]
     )
     batch = math.ceil((10 * math.log(10)) ** (1 / 3) * (10_000 / 2) ** (2 / 3))
-    state = states.new_state(Rexp3.from_budget(10_000, 2), 10, 1)
+    state = states.new_state(Rexp3(horizon=10_000, budget=2), 10, 1)
     assert state.batch[0] == batch
     assert state.rates[0] == pytest.approx(math.sqrt(10 * math.log(10) / ((math.e - 1) * batch)))
 

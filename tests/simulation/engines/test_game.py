@@ -27,7 +27,7 @@ ENLARGED = [
     make("raw-kl-ucb", outside="clip"),
     make("glr-ucb", sigma=0.1),
     make("glr-kl-ucb", outside="clip"),
-    doubling(GLRUCB.from_horizon(15)),
+    doubling(GLRUCB(horizon=15)),
 ]
 FALLING = Problem.rested([Linear(1.0, slope=-0.003), Exponential(0.9, rate=0.01), Constant(0.5)], Noiseless())
 

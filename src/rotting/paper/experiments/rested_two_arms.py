@@ -76,8 +76,8 @@ def policies(L: float, horizon: int) -> dict[str, Policy]:
     high = L / 2 + 3 * SIGMA
     made = {
         **tuned_policies(SIGMA),
-        EXP3_S: Exp3S.from_budget(horizon, L / (2 * high), low=-high, high=high, outside="clip"),
-        GLR: GLRUCB.from_horizon(horizon, sigma=SIGMA),
+        EXP3_S: Exp3S(horizon=horizon, budget=L / (2 * high), low=-high, high=high, outside="clip"),
+        GLR: GLRUCB(horizon=horizon, sigma=SIGMA),
     }
     return {label: made[label] for label in LABELS}
 
@@ -85,8 +85,8 @@ def policies(L: float, horizon: int) -> dict[str, Policy]:
 def variants(horizon: int) -> dict[str, Policy]:
     """Return GLR-UCB with two other indices: the usual one in practice, without the `ln ln`, and that of the authors' code."""
     return {
-        "c-0": GLRUCB.from_horizon(horizon, sigma=SIGMA, c=0.0),
-        "bernoulli": GLRUCB.from_horizon(horizon, sigma=SIGMA, bound="bernoulli"),
+        "c-0": GLRUCB(horizon=horizon, sigma=SIGMA, c=0.0),
+        "bernoulli": GLRUCB(horizon=horizon, sigma=SIGMA, bound="bernoulli"),
     }
 
 

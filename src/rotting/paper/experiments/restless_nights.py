@@ -54,8 +54,8 @@ def policies(horizon: int) -> dict[str, Policy]:
         RAW_4: tuned("eff-raw-ucb", 4.0, 1.1),
         FEWA: tuned("eff-fewa", 0.06, 1.1),
         FEWA_4: tuned("eff-fewa", 4.0, 1.1),
-        EXP3_S: Exp3S.from_budget(horizon, VARIATION, low=0.0, high=float(DISPLAYS)),
-        GLR: GLRUCB.from_horizon(horizon, sigma=SIGMA),
+        EXP3_S: Exp3S(horizon=horizon, budget=VARIATION, low=0.0, high=float(DISPLAYS)),
+        GLR: GLRUCB(horizon=horizon, sigma=SIGMA),
     }
 
 

@@ -116,7 +116,7 @@ def doubling(policy: Policy) -> Policy:
 
     Example:
         >>> from rotting.policies.sw_ucb import SWUCB
-        >>> policy = SWUCB.from_breakpoints(100, breakpoints=2)
+        >>> policy = SWUCB(horizon=100, breakpoints=2)
         >>> policy.max_rounds, doubling(policy).max_rounds
         (100, None)
         >>> doubling(policy)

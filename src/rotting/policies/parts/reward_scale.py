@@ -4,8 +4,6 @@ Such a policy has the parameters `kind`, whose first word means bounded and whos
 `outside`. Its own scale is [0, 1] if rewards are bounded, and the units of the rewards if not.
 """
 
-from typing import Literal, TypedDict
-
 from rotting.common.rules import option
 from rotting.errors import InvalidValueError
 from rotting.policy import Params, Policy, Reason
@@ -30,14 +28,6 @@ def check_range(policy: Policy) -> None:
 
 BOUNDED, GAUSSIAN = 0, 1
 OUTSIDE = option("refuse", "clip")
-
-
-class RangeOptions(TypedDict, total=False):
-    """The keyword arguments of a policy with a declared range of rewards, for constructors such as `Exp3.from_horizon`."""
-
-    low: float
-    high: float
-    outside: Literal["refuse", "clip"]
 
 
 def to_policy_scale(p: Params, reward: float) -> float:
