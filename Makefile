@@ -109,6 +109,6 @@ lock:  ## Lock the dependencies with their hashes (ARGS=--upgrade: in their newe
 	$(VENV).lock/bin/python -m pip install --quiet --disable-pip-version-check uv
 	echo '--editable .' | $(LOCK) $(ARGS) --group dev --no-emit-package rotting --output-file requirements-dev.lock -
 	$(SMALL_LOCK) --group build --output-file requirements-build.lock
-	$(SMALL_LOCK) --extra report --group build --output-file requirements-report.lock pyproject.toml
+	$(SMALL_LOCK) --extra plot --group build --output-file requirements-report.lock pyproject.toml
 	$(SMALL_LOCK) --extra service --extra postgres --output-file requirements-service.lock pyproject.toml
 	rm -rf $(VENV).lock

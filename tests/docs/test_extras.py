@@ -19,4 +19,4 @@ def test_errors_name_extras_that_are_there() -> None:
     sources = "".join(path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py"))
     named = set(re.findall(r"pip install 'rotting\[(\w+)\]", sources))
     assert named <= set(EXTRAS)
-    assert {"plot", "pandas", "report", "datasets", "store", "service", "dask", "cuda"} <= named
+    assert {"plot", "pandas", "datasets", "store", "service", "dask", "cuda"} <= named

@@ -110,7 +110,7 @@ def test_the_locks_hold_what_is_installed_from_them() -> None:
     backend = PROJECT["dependency-groups"]["build"]
     assert backend == PROJECT["build-system"]["requires"]
     assert direct(backend) <= set(locked(ROOT / "requirements-build.lock"))
-    assert direct([*core, *extras["report"], *backend]) <= set(locked(ROOT / "requirements-report.lock"))
+    assert direct([*core, *extras["plot"], *backend]) <= set(locked(ROOT / "requirements-report.lock"))
     assert direct([*core, *extras["store"], *extras["service"]]) <= set(locked(ROOT / "requirements-service.lock"))
 
 

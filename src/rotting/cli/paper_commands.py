@@ -91,7 +91,7 @@ def _reproduce(options: argparse.Namespace) -> None:
 def _check_report_extra() -> None:
     """Check that the report can be written, before the games are played."""
     if find_spec("matplotlib") is None:
-        raise UserError("a report needs Matplotlib: pip install 'rotting[report]'")
+        raise UserError("a report needs Matplotlib: pip install 'rotting[plot]'")
 
 
 def add_reproduce(commands: Commands) -> None:

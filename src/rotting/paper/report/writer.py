@@ -21,7 +21,7 @@ Maker = Callable[[], bytes]
 def write(sections: Sequence[Section], folder: str | Path, about: ReportAbout) -> Path:
     """Write `report.html`, the claims, and a folder per section with its figures, tables and settings.
 
-    Needs the extra `rotting[report]`. The same sections and the same `about` give the same bytes. No file is overwritten, not
+    Needs the extra `rotting[plot]`. The same sections and the same `about` give the same bytes. No file is overwritten, not
     even one of the same report: figures and tables of a section need names of their own.
 
     Args:
