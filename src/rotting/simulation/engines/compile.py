@@ -33,7 +33,7 @@ from rotting.policies.kernels.readable_errors import with_readable_errors
 from rotting.policy import Policy
 from rotting.problems.noise import Noise
 from rotting.simulation.engines.kernel_errors import compile_error, no_number
-from rotting.simulation.engines.tiers import EntryPoint, code_mark, machine_code, mark_cached
+from rotting.simulation.engines.tiers import EntryPoint, code_mark, loaded, mark_cached
 
 if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher
@@ -117,12 +117,13 @@ def compiled_for(entry: EntryPoint) -> KernelFunction:
     """
     key = entry.key
     with _lock:
-        if key not in machine_code:
-            machine_code[key] = _machine_code(entry, key)
-        return machine_code[key]
+        if key not in loaded:
+            loaded[key] = compile_entry(entry, key)
+        return loaded[key]
 
 
-def _machine_code(entry: EntryPoint, key: str) -> KernelFunction:
+def compile_entry(entry: EntryPoint, key: str) -> KernelFunction:
+    """Return the machine code of an entry point, from the cache on disk if it is there."""
     make = partial(_entry, entry.function, key[:16], entry.allocates, entry.checked)
     made: Any = make()
     if isinstance(made, FunctionType):  # nothing is compiled

@@ -61,12 +61,12 @@ class Threads:
         try:
             for tasks in games:
                 if tasks:
-                    yield from self._submit_game(tasks, pool, bar)
+                    yield from self._submit_game(tasks, pool)
             yield from pool.finished(*pool.waiting)
         finally:
             pool.close()
 
-    def _submit_game(self, tasks: list[Task], pool: "_Pool", bar: Progress) -> Iterator[PlayedTask]:
+    def _submit_game(self, tasks: list[Task], pool: "_Pool") -> Iterator[PlayedTask]:
         """Submit the tasks of one game, and yield those of any game that finish meanwhile."""
         game = tasks[0].game
         yield from pool.finished()

@@ -63,7 +63,7 @@ def resolve_mode(compile: object) -> CompileMode:
 
 # --- Entry points, and what identifies their machine code ---------------------------------------------------------------------
 
-machine_code: dict[str, KernelFunction] = {}
+loaded: dict[str, KernelFunction] = {}
 """The machine code that this process has in memory, by the keys of the entry points."""
 
 
@@ -105,7 +105,7 @@ class EntryPoint(NamedTuple):
     @property
     def is_available(self) -> bool:
         """Whether its machine code is in the memory of this process, or in the cache on disk."""
-        return self.key in machine_code or self.is_cached
+        return self.key in loaded or self.is_cached
 
 
 def mark_cached(key: str, file: Path) -> None:
@@ -245,7 +245,7 @@ class Functions:
 
     def compile(self, name: str) -> None:
         """Put machine code in the place of a function; it is compiled here unless it is cached."""
-        code = _machine_code(self._entries[name])
+        code = load_machine_code(self._entries[name])
         with _lock:
             setattr(self, name, code)
             self._not_started.discard(name)
@@ -291,10 +291,11 @@ def compile_function(make_entries: Callable[[], Entries], name: str) -> None:
     """Compile one of several functions, and keep it in the cache on disk."""
     entry = make_entries()[name]
     if entry is not None:
-        _machine_code(entry)
+        load_machine_code(entry)
 
 
-def _machine_code(entry: EntryPoint) -> KernelFunction:
+def load_machine_code(entry: EntryPoint) -> KernelFunction:
+    """Return the machine code of an entry point; compile it if it is not cached."""
     from rotting.simulation.engines.compile import guarded_for  # noqa: PLC0415 - imports Numba
 
     return guarded_for(entry)
