@@ -15,14 +15,18 @@ def record_of(service: Running, name: str) -> BanditRecord:
     return found
 
 
-def test_only_a_hundred_bandits_have_series_of_their_own(service: Running, client: Client) -> None:
+def test_the_first_hundred_bandits_that_are_not_archived_have_series_of_their_own(service: Running, client: Client) -> None:
     for k in range(103):
         client("PUT", f"/v1/bandits/b{k:03d}", SONGS)
         client("POST", f"/v1/bandits/b{k:03d}/decisions", {"count": 2})
+    for name in ("b000", "b050"):
+        client("POST", f"/v1/bandits/{name}/archive")
     service.service.observer.look(at_once=True)
+    assert service.service.observer.verdicts(record_of(service, "b101")) is not None
+    assert service.service.observer.verdicts(record_of(service, "b102")) is None
     text = client("GET", "/metrics").body.decode()
     shown = re.findall(r'rotting_log_decisions{bandit="([^"]+)"} (.+)', text)
-    assert shown == [(f"b{k:03d}", "2.0") for k in range(100)]
+    assert shown == [(f"b{k:03d}", "2.0") for k in range(102) if k not in {0, 50}]
     assert '\nrotting_events_total{event="decided"} 206.0\n' in text
     assert "\nrotting_bandits 103.0\n" in text
 

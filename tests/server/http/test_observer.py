@@ -72,3 +72,19 @@ def test_settled_decisions_are_judged_however_many_are_pending() -> None:
     assert units == [f"u{t % 7}" for t in rounds]
     counted.add(b'{"event": "forgotten", "arm": "a"}')
     assert set(counted.sampled().columns[1].tolist()) == {0}  # those of b, which came first
+
+
+def test_bandits_that_are_not_watched_any_more_are_forgotten(tmp_path: Path) -> None:
+    turns = Turns(open_database(tmp_path / "songs.rot"), "never")
+    for name in ("deleted", "kept"):
+        create(turns, name, rotting.UCB1(), ["a", "b"])
+        turns.change(name, lambda folded: folded.bandit.decide())
+    observer = Observer(turns.database, Histories(turns.database))
+    observer.look(at_once=True)
+    deleted, kept = records(turns)
+    assert observer.verdicts(deleted) is not None
+    turns.change("deleted", lambda folded: folded.changes.update(deleted=True))
+    observer.look()
+    assert observer.verdicts(deleted) is None
+    assert observer.verdicts(kept) is not None
+    turns.close()

@@ -5,12 +5,11 @@ import time
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from rotting.errors import MissingExtraError, StoreError
 from rotting.live.values import Outcome
-from rotting.server.store.database import all_records
+from rotting.server.http.observer import watched_records
 from rotting.server.store.turns import TurnReport
 
 try:
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from rotting.server.http.service import Service
 
 _ARMS = 100  # arms that have series of their own, of all bandits: those that were shown most
-_SHOWN = 100  # bandits that have series of their own: the first by name
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 _AGES = (60, 600, 3_600, 86_400)  # seconds
 _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -57,7 +55,7 @@ _OF_ARMS = {
 class Metrics(Collector):
     """All metrics of a server: what it did itself, and the size of the store.
 
-    The totals count all bandits. Only a hundred bandits have series of their own, the first by name.
+    The totals count all bandits. Only the bandits that the observer watches have series of their own.
     """
 
     def __init__(self, service: "Service") -> None:
@@ -127,7 +125,7 @@ class Metrics(Collector):
             "rotting_log_pending_older", "Pending decisions that are older than so many seconds", labels=("bandit", "seconds")
         )
         shown: list[tuple[str, ArmTotals, RewardBuckets, tuple[int, dict[Hashable, int]], bool]] = []
-        for record in islice((each for each in all_records(service.database) if not each.archived), _SHOWN):
+        for record in watched_records(service.database):
             counted, verdicts = service.histories.known(record), service.observer.verdicts(record)
             if counted is None:
                 continue

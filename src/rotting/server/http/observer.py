@@ -18,8 +18,8 @@ from rotting.server.store.database import Database, all_records
 from rotting.server.store.events import BanditRecord
 
 PAUSE = 10.0
-"""Seconds between two looks at all bandits."""
-_BANDITS = 100  # that are looked at: the first by name
+"""Seconds between two looks at the watched bandits."""
+_BANDITS = 100  # that are watched
 _NEARLY = 1_000  # events that may be unread when a bandit is judged: a busy one always has new ones
 _READ_SECONDS = 2.0  # for which one look reads new events
 _JUDGE_AGAIN = 300.0  # seconds
@@ -39,8 +39,13 @@ class Verdicts(NamedTuple):
     """The arms that could be chosen and are not."""
 
 
+def watched_records(database: Database) -> list[BanditRecord]:
+    """Return the bandits that are watched: the first hundred by name that are not archived."""
+    return list(islice((each for each in all_records(database) if not each.archived), _BANDITS))
+
+
 class Observer:
-    """Looks at all bandits regularly, in a thread of its own that `look` starts.
+    """Looks at the watched bandits regularly, in a thread of its own that `look` starts.
 
     Args:
         database: has the logs.
@@ -76,7 +81,10 @@ class Observer:
         """Count new events and judge the bandits whose turn it is, as long as there is time; or all of them at once."""
         until = time.monotonic() + _READ_SECONDS
         try:
-            records = list(islice((each for each in all_records(self._database) if not each.archived), _BANDITS))
+            records = watched_records(self._database)
+            for id in self._verdicts.keys() - {each.id for each in records}:  # deleted, archived, or not of the first any more
+                self._verdicts.pop(id, None)
+                self._judged.pop(id, None)
             records.sort(key=lambda each: each.name <= self._last)  # where the look before had no time left
             for record in records:
                 if not at_once and time.monotonic() > until:
