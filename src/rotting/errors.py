@@ -15,8 +15,8 @@
     |-- ServiceError                 an OSError: a service failed, is busy, or sent a response that is not as documented
     |   |-- ServiceDeniedError       a PermissionError: the token is missing, unknown, or lacks the scope
     |   `-- ServiceUnreachableError  a ConnectionError: no response after all retries, or before the deadline
-    `-- StoreError                   an OSError: something is wrong with the file in which events are stored
-        |-- NotAStoreError           the file is not a store
+    `-- StoreError                   an OSError: something is wrong with the store of events
+        |-- NotAStoreError           it is not a store: neither a file of one, nor a database with its tables
         |-- StoreFormatError         the store was written by a newer or an older version of the library
         |-- StoreDamagedError        the store does not hold what was written; it is neither used nor repaired
         |-- StoreBusyError           a TimeoutError: too many calls wait, or others have the lock for too long; nothing changed
@@ -205,10 +205,10 @@ class ServiceUnreachableError(ServiceError, ConnectionError):
 
 
 class StoreError(RottingError, OSError):
-    """Something is wrong with the file in which events are stored.
+    """Something is wrong with the store of events, a file or a database.
 
     Args:
-        reason: what is wrong, as the rest of a sentence that begins with the path; it does not name the file.
+        reason: what is wrong, as the rest of a sentence that begins with the path; it does not name the store.
         path: the file, or the address of the database. The message is `path`, or "the store", and then `reason`.
 
     Example:
@@ -228,7 +228,7 @@ class StoreError(RottingError, OSError):
 
 
 class NotAStoreError(StoreError):
-    """The file is not a store: it belongs to another program, is empty, or is a folder."""
+    """It is not a store: a file of another program, an empty file, a folder, or a database without its tables."""
 
 
 class StoreFormatError(StoreError):
