@@ -74,7 +74,7 @@ class Labels(NamedTuple):
     which: Ints  # [row] the position in `names`
 
 
-class Column:
+class DataColumn:
     """A column of a table, by its name."""
 
     def __init__(self, table: "Table", name: str) -> None:
@@ -218,7 +218,7 @@ class Column:
         return np.concatenate([np.zeros(0), *map(floats, self._parts())])
 
 
-def check_lengths(columns: Iterable[Column]) -> None:
+def check_lengths(columns: Iterable[DataColumn]) -> None:
     """Refuse columns of different lengths."""
     first, *others = columns
     for each in others:
@@ -311,14 +311,14 @@ class Table(NamedTuple):
     notes: tuple[str, ...] = ()  # how the file was read, where that was a choice
     skipped: int = 0  # lines of a text file above the names of the columns
 
-    def column(self, parameter: str, name: object) -> Column:
+    def column(self, parameter: str, name: object) -> DataColumn:
         """Return a column by its name; `parameter` is the argument that named it."""
         if not isinstance(name, str):
             raise InvalidTypeError(parameter, "be the name of a column", name)
         if name not in self.columns:
             hint = suggest(name, self.columns) or f"; the columns are {', '.join(map(repr, self.columns))}"
             raise InvalidValueError(parameter, "be the name of a column", name, hint=hint)
-        return Column(self, name)
+        return DataColumn(self, name)
 
     def place(self, row: int, column: str) -> str:
         """Return where a value stands, for an error message: the line of a CSV file, or the row of another table."""
@@ -561,7 +561,7 @@ def read_rewards(data: object, name: str | None, rule: RewardRule, dividing: Pol
     if missing := [each for each in wanted if each not in table.columns]:
         why = f", since {dividing!r} divides each reward by its propensity" if missing == ["propensity"] else ""
         raise InvalidValueError("data", f"have a column {missing[0]!r}{why}", list(table.columns))
-    columns = [Column(table, each) for each in wanted]
+    columns = [DataColumn(table, each) for each in wanted]
     check_lengths(columns)
     arms = columns[0].labels(may_look_missing=True)
     rewards = columns[1].numbers(NumberRule(rule.check, rule.least, rule.most))

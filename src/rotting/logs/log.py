@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
-from rotting.common.display.tables import Column as TableColumn
-from rotting.common.display.tables import FormattedTable, number_format
+from rotting.common.display.tables import Column, FormattedTable, number_format
 from rotting.common.html_parts import block
 from rotting.errors import InvalidTypeError, InvalidValueError
-from rotting.live.past_decisions import PROPENSITIES, REWARDS, Column, Labels, Table, check_lengths, read_table
+from rotting.live.past_decisions import PROPENSITIES, REWARDS, DataColumn, Labels, Table, check_lengths, read_table
 from rotting.live.values import Duration, seconds_in
 
 
@@ -183,7 +182,7 @@ def positions(which: Ints) -> Ints:
     return found
 
 
-def _labels(column: Column, notes: list[str], table: Table) -> Labels:
+def _labels(column: DataColumn, notes: list[str], table: Table) -> Labels:
     """Return names of arms or units; those that differ by spaces around them are one, with a note."""
     found = column.labels(may_look_missing=table.is_log)
     if table.is_log or not any(isinstance(each, str) and each != each.strip() for each in found.names):
@@ -206,7 +205,7 @@ def _without_young(reward: Floats, time: Floats, delay: Duration, *, dated: bool
     return np.where(young, np.nan, reward), int(young.sum())
 
 
-def _total_row(reward: Floats, column: Column) -> str | None:
+def _total_row(reward: Floats, column: DataColumn) -> str | None:
     """Return a sentence about a row that holds the sum of the others, as far as its size tells; None without one."""
     known = np.flatnonzero(~np.isnan(reward))
     if known.size < 20:
@@ -232,13 +231,13 @@ def _repeated(log: "Log") -> int:
     return number if number >= 0.01 * len(log) and np.unique(log.time).size > 0.8 * (len(log) - number) else 0
 
 
-def _check_available(arms: Labels, choices: Sequence[frozenset[Hashable]], column: Column) -> None:
+def _check_available(arms: Labels, choices: Sequence[frozenset[Hashable]], column: DataColumn) -> None:
     for row, (arm, possible) in enumerate(zip(arms.which, choices, strict=True)):
         if arms.names[arm] not in possible:
             raise InvalidValueError(column.name, "be among the available arms", arms.names[arm], where=column.place(row))
 
 
-def _check_decisions(column: Column) -> None:
+def _check_decisions(column: DataColumn) -> None:
     ids = column.labels()
     if len(ids.names) < ids.which.size:
         row = int(np.flatnonzero(positions(ids.which) > 0)[0])
@@ -279,7 +278,7 @@ def _describe(log: Log) -> FormattedTable:
     held.append(("missing rewards", f"{log.missing:,}" if log.missing else "none"))
     if log.propensity is not None:
         held.append(("propensities", f"{np.nanmin(log.propensity):.4g} to {np.nanmax(log.propensity):.4g}"))
-    columns = (TableColumn("the log holds", lambda row: row["what"]), TableColumn("", lambda row: row["value"]))
+    columns = (Column("the log holds", lambda row: row["what"]), Column("", lambda row: row["value"]))
     return FormattedTable(
         (), columns, [{"what": what, "value": value} for what, value in held], left=2, notes=tuple(_lessons(log))
     )
