@@ -7,7 +7,7 @@ from typing import Any
 
 from rotting.server.client.client import RemoteBandit
 from rotting.server.client.methods import ServiceMethods
-from rotting.server.client.retries import Call
+from rotting.server.client.retries import ClientCall
 
 _METHODS = ServiceMethods()
 create, bandits = partial(ServiceMethods.create, _METHODS), partial(ServiceMethods.bandits, _METHODS)
@@ -17,16 +17,16 @@ class _RecordedError(Exception):
     """Raised to leave a method once its call is recorded."""
 
 
-def call_of(use: Callable[[RemoteBandit], object], name: str = "songs") -> Call[Any]:
+def call_of(use: Callable[[RemoteBandit], object], name: str = "songs") -> ClientCall[Any]:
     """Return the call that a method of a remote bandit makes.
 
     Example:
         >>> call_of(lambda bandit: bandit.explain()).request.path
         '/v1/bandits/songs/explain'
     """
-    calls: list[Call[Any]] = []
+    calls: list[ClientCall[Any]] = []
 
-    def send(call: Call[Any]) -> Any:
+    def send(call: ClientCall[Any]) -> Any:
         calls.append(call)
         raise _RecordedError
 

@@ -21,7 +21,7 @@ from rotting.server.http.application import create_application
 from rotting.server.http.server import bind_socket
 from rotting.server.http.service import Service
 from rotting.server.store.database import Durability
-from rotting.server.store.turns import Folded
+from rotting.server.store.turns import FoldedBandit
 
 SONGS = {"policy": "ucb1", "params": {"sigma": 0.5}, "arms": ["jazz", "rock", "folk"]}
 
@@ -151,7 +151,7 @@ def wait_for_line(running: "subprocess.Popen[str]", pattern: str) -> str:
 def wear_out(service: "Running", name: str, fading: str, steady: str) -> None:
     """Play two arms of a bandit in turn: the clicks of one become rare, those of the other do not."""
 
-    def work(turn: int, folded: Folded) -> None:
+    def work(turn: int, folded: FoldedBandit) -> None:
         for k in range(50):
             for arm, rate in (fading, 0.9 - 0.8 * turn / 29), (steady, 0.5):
                 folded.bandit.reward(folded.bandit.decide([arm]), float((k * 37) % 100 < 100 * rate))

@@ -477,8 +477,9 @@ class BanditState(Generic[Arm]):
         if "reward_window" in event:
             seconds, missing = event["reward_window"], event["missing"]
             self.window = None if seconds is None else RewardWindow(seconds, missing)
-        for entry in [each for each in self.ledger.entries.values() if self.window is None and each.reward is not None]:
-            self._close(entry, entry.reward, entry.reward)
+        if self.window is None:
+            for entry in [each for each in self.ledger.entries.values() if each.reward is not None]:
+                self._close(entry, entry.reward, entry.reward)
         if "max_pending" in event:
             self.max_pending, self._warned_full = event["max_pending"], False
             self.ledger.remembered = self.max_pending or MAX_PENDING

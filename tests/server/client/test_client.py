@@ -39,7 +39,7 @@ from tests.helpers.services import Running, running, service_process, wait_for_l
 from tests.helpers.stub_service import Received, Response, Stub, decisions, stub_service
 
 if TYPE_CHECKING:
-    from rotting.server.client.retries import Call
+    from rotting.server.client.retries import ClientCall
 
 ARMS = ["jazz", "rock", "folk"]
 
@@ -293,7 +293,7 @@ def test_verbs_are_those_of_a_bandit(kind: type) -> None:
 
 
 def test_every_route_has_a_method() -> None:
-    made: list[Call[Any]] = [
+    made: list[ClientCall[Any]] = [
         create("n", rotting.UCB1(), ["a"]),
         bandits(),
         call_of(lambda bandit: bandit.show()),

@@ -10,7 +10,7 @@ import pytest
 import rotting
 from rotting.errors import InvalidTypeError, InvalidValueError, RottingError
 from rotting.live.values import ArmExplanation, Decision
-from rotting.server.client.retries import Call
+from rotting.server.client.retries import ClientCall
 from tests.helpers.calls import call_of, create
 from tests.helpers.services import running
 
@@ -18,7 +18,7 @@ NAN = float("nan")
 FALLBACK = Decision("", "a", 0, 0.5, ArmExplanation(NAN, NAN, 0, NAN, 0, 0))
 
 
-def body_of(call: Call[Any]) -> Any:
+def body_of(call: ClientCall[Any]) -> Any:
     assert call.request is not None
     return json.loads(call.request.content or b"")
 
@@ -43,7 +43,7 @@ def body_of(call: Call[Any]) -> Any:
     ],
 )
 def test_arguments_that_cannot_be_sent_raise_exceptions_of_the_library(
-    make: Callable[[], Call[Any]], error: type[RottingError], message: str
+    make: Callable[[], ClientCall[Any]], error: type[RottingError], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         make()
@@ -84,7 +84,9 @@ LOOP.append(LOOP)
         (lambda: create("n", rotting.UCB1(), LOOP), "^the request must hold only what JSON can carry, got .*: Circular"),
     ],
 )
-def test_what_json_cannot_carry_is_refused_by_the_name_of_its_parameter(make: Callable[[], Call[Any]], message: str) -> None:
+def test_what_json_cannot_carry_is_refused_by_the_name_of_its_parameter(
+    make: Callable[[], ClientCall[Any]], message: str
+) -> None:
     with pytest.raises((InvalidValueError, InvalidTypeError), match=message):
         make()
 

@@ -22,7 +22,7 @@ from rotting.errors import (
 )
 from rotting.server.client import retries
 from rotting.server.client.retries import (
-    Call,
+    ClientCall,
     ClientRequest,
     ClientResponse,
     NoResponse,
@@ -40,7 +40,7 @@ NOT_SENT = NoResponse("nobody listens", sent=False)
 PAUSED = KeyboardInterrupt("raised in a pause")
 SEVEN = ClientResponse(200, b"7", {})
 GARBLED = ClientResponse(200, b"<html>", {})
-CALL: Call[Any] = Call(ClientRequest("GET", "/x", None), lambda data: data)
+CALL: ClientCall[Any] = ClientCall(ClientRequest("GET", "/x", None), lambda data: data)
 DECISION = {"id": "d1", "arm": "jazz", "round": 1, "propensity": 1.0}
 REASON = {"index": None, "mean": None, "window": 0, "width": None, "pulls": 0, "pending": 0, "rule": ""}
 DECIDED = ClientResponse(200, json.dumps({"decisions": [{**DECISION, "reason": REASON}]}).encode(), {})
@@ -58,11 +58,11 @@ class Play:
         self.requests: list[ClientRequest] = []
         self.timeouts: list[float] = []
         self.pauses: list[float] = []
-        self.cleanups: list[Call[Any]] = []
+        self.cleanups: list[ClientCall[Any]] = []
         self._seconds, self._chance = seconds, chance
         self._left: list[Result] = []
 
-    def __call__(self, call: Call[Any], results: list[Result], retries: int = 5, deadline: float | None = 30.0) -> Any:
+    def __call__(self, call: ClientCall[Any], results: list[Result], retries: int = 5, deadline: float | None = 30.0) -> Any:
         """Make a call whose attempts have these results; return its result, and check that all were used."""
         self._left = list(results)
         limits = RetryLimits(10.0, retries, deadline)
@@ -86,7 +86,7 @@ class Play:
         if self._left == [PAUSED]:
             raise self._left.pop()  # type: ignore[misc]
 
-    def clean_up(self, call: Call[Any]) -> None:
+    def clean_up(self, call: ClientCall[Any]) -> None:
         self.cleanups.append(call)
 
 
@@ -162,7 +162,7 @@ def cancelled_key(play: Play) -> str:
     return str(key)
 
 
-def decide(key: str | None = None, dry_run: bool = False, fallback: list[str] | None = None, count: int = 1) -> Call[Any]:
+def decide(key: str | None = None, dry_run: bool = False, fallback: list[str] | None = None, count: int = 1) -> ClientCall[Any]:
     return call_of(lambda bandit: bandit.decide(count=count, key=key, dry_run=dry_run, fallback=fallback))
 
 
@@ -186,7 +186,9 @@ def test_a_decision_that_may_have_been_made_is_cancelled_when_the_client_gives_u
 
 @pytest.mark.parametrize("results", GIVEN_UP)
 @pytest.mark.parametrize("call", [decide(key="mine"), decide(dry_run=True), call_of(lambda bandit: bandit.show())])
-def test_a_key_of_the_caller_and_calls_that_decide_nothing_need_no_cleanup(call: Call[Any], results: list[Result]) -> None:
+def test_a_key_of_the_caller_and_calls_that_decide_nothing_need_no_cleanup(
+    call: ClientCall[Any], results: list[Result]
+) -> None:
     play = Play()
     with pytest.raises(RottingError):
         play(call, results, retries=1)
@@ -373,7 +375,7 @@ def test_a_response_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch)
         Play()(CALL, [ClientResponse(200, b"1234", {})])
 
 
-EVERY_CALL: list[Call[Any]] = [
+EVERY_CALL: list[ClientCall[Any]] = [
     create("n", rotting.UCB1(), ["a"]),
     bandits(),
     call_of(lambda bandit: bandit.show()),
@@ -405,7 +407,7 @@ RESPONSES = st.builds(ClientResponse, st.integers(100, 999) | st.sampled_from([2
 
 
 @given(st.sampled_from(EVERY_CALL), RESPONSES)
-def test_no_response_raises_a_foreign_exception(call: Call[Any], response: ClientResponse) -> None:
+def test_no_response_raises_a_foreign_exception(call: ClientCall[Any], response: ClientResponse) -> None:
     with suppress(RottingError, IndexError):  # IndexError: the next portion has no response
         Play()(call, [response], retries=0)
 
@@ -419,7 +421,7 @@ def test_what_is_gone_at_a_second_attempt_was_removed_at_the_first() -> None:
 
 
 @pytest.mark.parametrize("call", [call_of(lambda bandit: bandit.delete()), call_of(lambda bandit: bandit.remove_arm("a"))])
-def test_what_the_first_attempt_has_deleted_is_not_missing(call: Call[Any]) -> None:
+def test_what_the_first_attempt_has_deleted_is_not_missing(call: ClientCall[Any]) -> None:
     assert Play()(call, [LOST, problem("not-found")]) is None
     with pytest.raises(InvalidValueError):
         Play()(call, [problem("not-found")])

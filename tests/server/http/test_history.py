@@ -18,7 +18,7 @@ from rotting.server.store.events import chained
 from rotting.server.store.rows import decision_rows
 from rotting.server.store.settling import Pending
 from rotting.server.store.snapshots import remove_old_events, sweep
-from rotting.server.store.turns import Folded, Turns
+from rotting.server.store.turns import FoldedBandit, Turns
 from tests.helpers.clocks import HandClock
 from tests.helpers.services import SONGS, Client, Running, running, wear_out
 
@@ -224,7 +224,7 @@ def test_the_history_the_export_and_the_bandit_agree_on_what_has_settled(tmp_pat
     create(turns, "songs", rotting.UCB1(), ["a", "b", "c"], reward_window="10min", holdout=0.2)
     histories, made = Histories(turns.database), list[str]()
 
-    def step(folded: Folded) -> None:
+    def step(folded: FoldedBandit) -> None:
         for _ in range(20):
             made.append(folded.bandit.decide().id)
             for late in rng.sample(made, min(3, len(made))):

@@ -19,7 +19,7 @@ from rotting.server.http.observer import Observer
 from rotting.server.http.webhook import Webhook
 from rotting.server.store.database import open_database
 from rotting.server.store.durable import create
-from rotting.server.store.turns import Folded, Turns
+from rotting.server.store.turns import FoldedBandit, Turns
 
 
 class Receiver(HTTPServer):
@@ -64,7 +64,7 @@ def test_what_wears_out_falls_silent_or_starves_is_told_once(tmp_path: Path, rec
     webhook = Webhook(f"http://127.0.0.1:{receiver.server_port}/hook?a=1", "secret", pauses=(0.01, 0.01))
     observer = Observer(turns.database, Histories(turns.database, 60.0), webhook.tell)
 
-    def work(folded: Folded) -> None:
+    def work(folded: FoldedBandit) -> None:
         for k in range(50):
             for arm, rate in ("fading", 0.9 - 0.8 * turn / 29), ("steady", 0.5), ("broken", 0.5 if turn < 26 else 0.0):
                 folded.bandit.reward(folded.bandit.decide([arm]), float((k * 37) % 100 < 100 * rate))

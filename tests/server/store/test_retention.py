@@ -18,7 +18,7 @@ from rotting.server.store.database import open_database
 from rotting.server.store.durable import create
 from rotting.server.store.events import MICROSECOND, StoredEvent, initial_state
 from rotting.server.store.snapshots import remove_old_events, sweep
-from rotting.server.store.turns import Folded, TurnReport, Turns, load
+from rotting.server.store.turns import FoldedBandit, TurnReport, Turns, load
 from rotting.server.store.verify import verify
 from tests.conftest import STRESS
 from tests.helpers.clocks import HandClock
@@ -44,7 +44,7 @@ def test_a_store_that_keeps_a_week_stops_growing(place: str, monkeypatch: pytest
     create(turns, "songs", policy, ["a", "b", "c"], KEPT * DAY, max_pending=5 * A_DAY)
     pending: list[Decision[str]] = []
 
-    def decide(folded: Folded) -> list[Decision[str]]:
+    def decide(folded: FoldedBandit) -> list[Decision[str]]:
         folded.bandit.reward_many([(each.id, 0.5 + (each.round % 7 - 3) / 10) for each in pending])
         made = [folded.bandit.decide() for _ in range(A_TURN)]
         for each in made:
@@ -75,7 +75,7 @@ def test_a_store_that_keeps_a_week_stops_growing(place: str, monkeypatch: pytest
     turns.close()
 
     first = loaded.record._replace(base=0)
-    whole = Folded(first, initial_state(first, "never"), 0, first.first_digest)
+    whole = FoldedBandit(first, initial_state(first, "never"), 0, first.first_digest)
     whole.follow(log)
     assert whole.number == loaded.number == len(log)
     assert loaded.bandit.get_state() == whole.bandit.get_state()

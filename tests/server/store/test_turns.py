@@ -33,7 +33,7 @@ from rotting.server.store.database import Database, is_postgres, open_database
 from rotting.server.store.durable import DurableBandit, create
 from rotting.server.store.events import chained
 from rotting.server.store.snapshots import sweep
-from rotting.server.store.turns import Call, Folded, TurnReport, Turns, load
+from rotting.server.store.turns import Call, FoldedBandit, TurnReport, Turns, load
 from rotting.server.store.verify import verify
 
 
@@ -53,11 +53,11 @@ def other(place: str, turns: Turns) -> Iterator[Turns]:
     found.close()
 
 
-def decide(folded: Folded) -> int:
+def decide(folded: FoldedBandit) -> int:
     return folded.bandit.decide().round
 
 
-def pay(id: str, folded: Folded) -> str:
+def pay(id: str, folded: FoldedBandit) -> str:
     return folded.bandit.reward(id, 0.5)
 
 
@@ -95,7 +95,7 @@ def test_calls_that_wait_share_a_turn(place: str) -> None:
     create(turns, "songs", rotting.UCB1(), ["jazz", "rock"])
     entered, go_on = threading.Event(), threading.Event()
 
-    def slow(folded: Folded) -> None:
+    def slow(folded: FoldedBandit) -> None:
         entered.set()
         go_on.wait(10)
 
@@ -110,7 +110,7 @@ def test_calls_that_wait_share_a_turn(place: str) -> None:
 
 
 def test_a_refused_call_changes_nothing_and_takes_nobody_down(turns: Turns) -> None:
-    def refused(folded: Folded) -> None:
+    def refused(folded: FoldedBandit) -> None:
         folded.bandit.decide(["polka"])
 
     calls = [turns.submit(Call("songs", work)) for work in (decide, refused, decide)]
@@ -123,11 +123,11 @@ def test_a_refused_call_changes_nothing_and_takes_nobody_down(turns: Turns) -> N
 def test_a_call_that_fails_unexpectedly_fails_alone(turns: Turns) -> None:
     entered, go_on = threading.Event(), threading.Event()
 
-    def slow(folded: Folded) -> None:
+    def slow(folded: FoldedBandit) -> None:
         entered.set()
         go_on.wait(10)
 
-    def poisoned(folded: Folded) -> None:
+    def poisoned(folded: FoldedBandit) -> None:
         folded.bandit.decide()  # which must be undone
         raise ZeroDivisionError
 
@@ -146,7 +146,7 @@ def test_a_call_that_fails_unexpectedly_fails_alone(turns: Turns) -> None:
 def test_a_caller_who_gives_up_changes_nothing(turns: Turns) -> None:
     entered, go_on = threading.Event(), threading.Event()
 
-    def slow(folded: Folded) -> None:
+    def slow(folded: FoldedBandit) -> None:
         entered.set()
         go_on.wait(10)
 
@@ -219,7 +219,7 @@ def test_closed_turns_refuse_calls(place: str) -> None:
 
 
 def test_keys_of_a_turn_are_stored_with_it(turns: Turns, other: Turns) -> None:
-    def keyed(folded: Folded) -> bytes:
+    def keyed(folded: FoldedBandit) -> bytes:
         if "k" in folded.keys:
             return folded.keys["k"].answer
         answer = b"%d" % folded.bandit.decide().round
@@ -232,7 +232,7 @@ def test_keys_of_a_turn_are_stored_with_it(turns: Turns, other: Turns) -> None:
 
 
 def test_a_key_that_is_stored_twice_in_a_turn_keeps_the_last_answer(turns: Turns) -> None:
-    def store(folded: Folded) -> int:
+    def store(folded: FoldedBandit) -> int:
         folded.store_key("k", b"request", b"made")
         folded.store_key("k", b"", b"")
         return decide(folded)
@@ -255,7 +255,7 @@ def test_a_decision_with_its_reward_takes_at_most_350_bytes(turns: Turns, place:
             connection.execute("VACUUM FULL")
         return turns.database.size()
 
-    def live(folded: Folded) -> None:
+    def live(folded: FoldedBandit) -> None:
         for _ in range(100):
             decision = folded.bandit.decide()
             folded.store_key(new_key(), b"12345678", b"x" * 200)
@@ -470,7 +470,7 @@ def test_calls_share_a_turn_though_others_held_the_lock_for_long(place: str, mon
 def test_a_read_that_waited_for_a_turn_that_failed_does_not_see_its_changes(turns: Turns) -> None:
     entered, go_on = threading.Event(), threading.Event()
 
-    def poisoned(folded: Folded) -> None:
+    def poisoned(folded: FoldedBandit) -> None:
         folded.bandit.decide()
         entered.set()
         go_on.wait(10)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from rotting.common.rules import nonnegative_int, positive
 from rotting.server.client.methods import Awaited, AwaitedDecide, BanditMethods, Blocking, Decide, ServiceMethods
-from rotting.server.client.retries import Call, RetryLimits, run_blocking, send_with_retries
+from rotting.server.client.retries import ClientCall, RetryLimits, run_blocking, send_with_retries
 from rotting.server.client.transport import AsyncTransport, BlockingTransport
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Client(ServiceMethods, Blocking):
         """Return a bandit that exists on the service; sends no request."""
         return RemoteBandit(name, self._send)
 
-    def _send(self, call: Call[T]) -> T:
+    def _send(self, call: ClientCall[T]) -> T:
         self._transport.check_open()
         return run_blocking(send_with_retries(call, self._transport, self._limits))
 
@@ -119,7 +119,7 @@ class AsyncClient(ServiceMethods, Awaited):
         """Return a bandit that exists on the service; sends no request."""
         return AsyncRemoteBandit(name, self._send)
 
-    async def _send(self, call: Call[T]) -> T:
+    async def _send(self, call: ClientCall[T]) -> T:
         self._transport.check_open()
         return await send_with_retries(call, self._transport, self._limits)
 

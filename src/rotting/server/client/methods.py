@@ -1,6 +1,6 @@
 """The methods of both clients: each makes a request from its arguments and reads the result from the response.
 
-A method is written once. It returns a `Call`, which a `Client` makes at once and an `AsyncClient` when it is awaited.
+A method is written once. It returns a `ClientCall`, which a `Client` makes at once and an `AsyncClient` when it is awaited.
 """
 
 import json
@@ -44,7 +44,7 @@ from rotting.live.values import (
     seconds_in,
 )
 from rotting.policy import Policy
-from rotting.server.client.retries import Call, ClientRequest
+from rotting.server.client.retries import ClientCall, ClientRequest
 from rotting.server.http import messages as m
 from rotting.server.keys import new_key
 
@@ -71,7 +71,7 @@ class LoggedEvent(NamedTuple):
 
 
 class Blocking:
-    """The owner of methods that make their calls at once: its `_send` returns the result of a `Call`."""
+    """The owner of methods that make their calls at once: its `_send` returns the result of a `ClientCall`."""
 
 
 class Awaited:
@@ -79,9 +79,9 @@ class Awaited:
 
 
 class method(Generic[Owner, P, T]):  # noqa: N801 - used as a decorator, like `property`
-    """Decorator of a method of both clients: the method returns a `Call`, and its owner sends it."""
+    """Decorator of a method of both clients: the method returns a `ClientCall`, and its owner sends it."""
 
-    def __init__(self, make_call: Callable[Concatenate[Owner, P], Call[T]]) -> None:
+    def __init__(self, make_call: Callable[Concatenate[Owner, P], ClientCall[T]]) -> None:
         def send(owner: Any, *args: P.args, **kwargs: P.kwargs) -> object:
             return owner._send(make_call(owner, *args, **kwargs))
 
@@ -89,7 +89,7 @@ class method(Generic[Owner, P, T]):  # noqa: N801 - used as a decorator, like `p
         self._send = update_wrapper(send, make_call)
 
     @overload
-    def __get__(self, owner: None, kind: type) -> Callable[Concatenate[Owner, P], Call[T]]: ...
+    def __get__(self, owner: None, kind: type) -> Callable[Concatenate[Owner, P], ClientCall[T]]: ...
     @overload
     def __get__(self, owner: Blocking, kind: type) -> Callable[P, T]: ...
     @overload
@@ -144,10 +144,10 @@ _ENCODE = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 def _call(
     method: str,
     path: str,
-    parse: Callable[[object], T | Call[T]],
+    parse: Callable[[object], T | ClientCall[T]],
     body: object = None,
     **query: str | int,
-) -> Call[T]:
+) -> ClientCall[T]:
     try:
         content = None if body is None else _ENCODE(body).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -157,7 +157,7 @@ def _call(
         raise InvalidTypeError("the request", "hold only what JSON can carry", body, hint=f": {error}") from None
     texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
     target = f"{path}?{urlencode(texts)}" if query else path
-    return Call(ClientRequest(method, target, content), parse)
+    return ClientCall(ClientRequest(method, target, content), parse)
 
 
 def _segment(name: str, text: object) -> str:
@@ -309,7 +309,7 @@ class ServiceMethods:
         missing: float | None = 0.0,
         holdout: float | None = None,
         keep: Duration | None = None,
-    ) -> Call[None]:
+    ) -> ClientCall[None]:
         """Create a bandit with the arguments of `rotting.Bandit`.
 
         Repeating the call changes nothing. If there is a bandit of the same name with other arguments, the call raises an
@@ -346,7 +346,7 @@ class ServiceMethods:
         return _call("PUT", f"/v1/bandits/{_segment('name', name)}", _parse_nothing, body)
 
     @method
-    def bandits(self, after: str = "", limit: int = 1_000) -> Call[BanditPage]:
+    def bandits(self, after: str = "", limit: int = 1_000) -> ClientCall[BanditPage]:
         """Return the names of at most `limit` bandits, in alphabetical order, starting after the name `after`.
 
         If `next` of the result is not None, pass it as `after` to get more names.
@@ -357,7 +357,7 @@ class ServiceMethods:
 class BanditMethods:
     """Methods of `RemoteBandit` and `AsyncRemoteBandit`."""
 
-    def __init__(self, name: str, send: Callable[[Call[Any]], Any]) -> None:
+    def __init__(self, name: str, send: Callable[[ClientCall[Any]], Any]) -> None:
         self._name, self._send = name, send
 
     @cached_property
@@ -367,10 +367,10 @@ class BanditMethods:
     def _post(
         self,
         collection: str,
-        parse: Callable[[object], T | Call[T]],
+        parse: Callable[[object], T | ClientCall[T]],
         body: object = None,
         parameter: Callable[[str], str] | None = None,
-    ) -> Call[T]:
+    ) -> ClientCall[T]:
         call = _call("POST", f"{self._root}/{collection}", parse, body)
         return call if parameter is None else replace(call, parameter=parameter)
 
@@ -385,7 +385,7 @@ class BanditMethods:
         key: str | None = None,
         dry_run: bool = False,
         fallback: Names = None,
-    ) -> Call[Any]:
+    ) -> ClientCall[Any]:
         """Choose one arm or several, like `Bandit.decide`.
 
         Args:
@@ -416,11 +416,11 @@ class BanditMethods:
             fallback=None if fallback is None else partial(_choose, _fallback_arms(fallback, wanted), count),
         )
 
-    def _cancel_key(self, key: str) -> Call[Outcome]:
+    def _cancel_key(self, key: str) -> ClientCall[Outcome]:
         return self._post("cancellations", _parse_outcome, {"keys": [key]})
 
     @method
-    def reward(self, id: str | Decision, reward: float) -> Call[Outcome]:
+    def reward(self, id: str | Decision, reward: float) -> ClientCall[Outcome]:
         """Report the reward of a decision, like `Bandit.reward`.
 
         If the first response was lost, the second attempt returns "duplicate". The reward of a fallback is "unknown"; it is
@@ -429,14 +429,16 @@ class BanditMethods:
         body = [{"id": id_of(id), "reward": check_number(reward, "reward")}]
         return self._settle("rewards", id, body, lambda field: field.removeprefix("[0]."))
 
-    def _settle(self, collection: str, id: str | Decision, body: object, parameter: Callable[[str], str]) -> Call[Outcome]:
+    def _settle(
+        self, collection: str, id: str | Decision, body: object, parameter: Callable[[str], str]
+    ) -> ClientCall[Outcome]:
         """Return a call about one decision, which needs no request if it is a fallback."""
         if not id_of(id):
-            return Call(None, _parse_unknown)
+            return ClientCall(None, _parse_unknown)
         return self._post(collection, _parse_outcome, body, parameter)
 
     @method
-    def reward_many(self, rewards: Iterable[tuple[str | Decision, float]]) -> Call[list[Outcome]]:
+    def reward_many(self, rewards: Iterable[tuple[str | Decision, float]]) -> ClientCall[list[Outcome]]:
         """Report the rewards of at most 1,000 decisions. If one of them is refused, none is applied."""
         try:
             pairs = [(decision, reward) for decision, reward in rewards]
@@ -447,11 +449,11 @@ class BanditMethods:
             for k, (decision, reward) in enumerate(pairs)
         ]
         if body and not any(each["id"] for each in body):  # fallbacks
-            return Call(None, lambda data: ["unknown"] * len(body))
+            return ClientCall(None, lambda data: ["unknown"] * len(body))
         return self._post("rewards", partial(_parse_outcomes, len(body)), body, lambda field: f"rewards{field}")
 
     @method
-    def cancel(self, id: str | Decision) -> Call[Outcome]:
+    def cancel(self, id: str | Decision) -> ClientCall[Outcome]:
         """Cancel a decision that was never shown, like `Bandit.cancel`."""
         return self._settle("cancellations", id, {"ids": [id_of(id)]}, _id_parameter)
 
@@ -464,7 +466,7 @@ class BanditMethods:
         older_than: Duration | None = None,
         missing: float | Literal["drop"] = "drop",
         limit: int | None = None,
-    ) -> Call[Outcome | int]:
+    ) -> ClientCall[Outcome | int]:
         """Expire a decision that will get no reward, or all decisions of a certain age, like `Bandit.expire`.
 
         A service expires at most 10,000 old decisions per request. The client repeats the request until none are left and
@@ -477,8 +479,8 @@ class BanditMethods:
             return self._expire_older(body, limit, expired_before=0)
         return self._settle("expirations", id, {**body, "ids": [id_of(id)]}, _id_parameter)
 
-    def _expire_older(self, body: dict[str, object], limit: int | None, expired_before: int) -> Call[Outcome | int]:
-        def parse(data: object) -> int | Call[Outcome | int]:
+    def _expire_older(self, body: dict[str, object], limit: int | None, expired_before: int) -> ClientCall[Outcome | int]:
+        def parse(data: object) -> int | ClientCall[Outcome | int]:
             found = convert(data, m.ExpirationResponse)
             total = expired_before + found.expired
             if not found.more or (limit is not None and total >= limit):
@@ -493,7 +495,7 @@ class BanditMethods:
     @method
     def learn(
         self, rewards: Iterable[tuple[str, float] | tuple[str, float, float]], unknown: UnknownArms = "refuse"
-    ) -> Call[int]:
+    ) -> ClientCall[int]:
         """Learn past rewards, like `Bandit.learn`: pairs of an arm and a reward, or triples with a propensity.
 
         A thousand are sent in each request. If one of these is refused, none of its thousand is learned.
@@ -502,18 +504,18 @@ class BanditMethods:
         rows = [dict(zip(("arm", "reward", "propensity"), each, strict=False)) for each in rewards]
         return self._learn(rows, unknown, 0)
 
-    def _learn(self, rows: list[dict[str, Any]], unknown: str, learned_before: int) -> Call[int]:
-        def parse(data: object) -> int | Call[int]:
+    def _learn(self, rows: list[dict[str, Any]], unknown: str, learned_before: int) -> ClientCall[int]:
+        def parse(data: object) -> int | ClientCall[int]:
             learned = learned_before + convert(data, m.LearnResponse).learned
             return self._learn(rows[_MAX_LEARNED:], unknown, learned) if len(rows) > _MAX_LEARNED else learned
 
         if not rows:
-            return Call(None, lambda data: learned_before)
+            return ClientCall(None, lambda data: learned_before)
         body = {"rewards": rows[:_MAX_LEARNED], "unknown": unknown, "idempotency_key": new_key()}
         return self._post("learning", parse, body)
 
     @method
-    def change(self, /, *, reason: str = "", **settings: Any) -> Call[None]:
+    def change(self, /, *, reason: str = "", **settings: Any) -> ClientCall[None]:
         """Change settings from now on, like `Bandit.change`."""
         policy, body = settings.pop("policy", None), {"reason": reason}  # type: Any, dict[str, object]
         if policy is not None and not isinstance(policy, Policy):
@@ -531,43 +533,43 @@ class BanditMethods:
         return replace(call, parameter=lambda field: field.removeprefix("params."))
 
     @method
-    def pause(self, arm: str, *, reason: str = "") -> Call[None]:
+    def pause(self, arm: str, *, reason: str = "") -> ClientCall[None]:
         """Do not choose `arm` until `resume`, like `Bandit.pause`."""
         return _call("PUT", f"{self._root}/pauses/{_segment('arm', arm)}", _parse_nothing, {"reason": reason})
 
     @method
-    def resume(self, arm: str) -> Call[None]:
+    def resume(self, arm: str) -> ClientCall[None]:
         """Choose a paused arm again."""
         return _call("DELETE", f"{self._root}/pauses/{_segment('arm', arm)}", _parse_nothing)
 
     @method
-    def uplift(self, *, reward_range: tuple[float, float] | None = None) -> Call[Uplift]:
+    def uplift(self, *, reward_range: tuple[float, float] | None = None) -> ClientCall[Uplift]:
         """Return what the policy earns above uniform choices per decision, like `Bandit.uplift`, at a confidence of 95 %."""
         query = {} if reward_range is None else {"low": str(reward_range[0]), "high": str(reward_range[1])}
         return _call("GET", f"{self._root}/uplift", _parse_uplift, **query)
 
     @method
-    def add_arm(self, arm: str, prior: tuple[float, int] | Literal["pooled"] | None = None) -> Call[None]:
+    def add_arm(self, arm: str, prior: tuple[float, int] | Literal["pooled"] | None = None) -> ClientCall[None]:
         """Add an arm, like `Bandit.add_arm`; an arm that the bandit already has is not changed."""
         return _call("PUT", self._arm(arm), _parse_nothing, {"prior": prior})
 
     @method
-    def remove_arm(self, arm: str) -> Call[None]:
+    def remove_arm(self, arm: str) -> ClientCall[None]:
         """Remove `arm` and its rewards for good: the same as `forget`."""
         return BanditMethods.forget(self, arm)
 
     @method
-    def retire(self, arm: str) -> Call[None]:
+    def retire(self, arm: str) -> ClientCall[None]:
         """Stop choosing `arm` and keep its rewards for `revive`."""
         return replace(_call("DELETE", self._arm(arm), _parse_nothing, keep=True), missing_is_done=True)
 
     @method
-    def revive(self, arm: str) -> Call[None]:
+    def revive(self, arm: str) -> ClientCall[None]:
         """Choose a retired arm again."""
         return _call("PUT", self._arm(arm), _parse_nothing, {"resume": True})
 
     @method
-    def forget(self, arm: str) -> Call[None]:
+    def forget(self, arm: str) -> ClientCall[None]:
         """Remove `arm` and its rewards for good."""
         return replace(_call("DELETE", self._arm(arm), _parse_nothing), missing_is_done=True)
 
@@ -575,12 +577,12 @@ class BanditMethods:
         return f"{self._root}/arms/{_segment('arm', arm)}"
 
     @method
-    def explain(self) -> Call[Explanation]:
+    def explain(self) -> ClientCall[Explanation]:
         """Return the index, mean, window and width of each arm for the next decision; infinite values become NaN."""
         return _call("GET", f"{self._root}/explain", _parse_explanation)
 
     @method
-    def log(self, after: int = 0, limit: int = 1_000) -> Call[list[LoggedEvent]]:
+    def log(self, after: int = 0, limit: int = 1_000) -> ClientCall[list[LoggedEvent]]:
         """Return events in order, starting after event number `after`.
 
         To read them all, pass the number of the last event as `after` until the list is empty.
@@ -588,16 +590,16 @@ class BanditMethods:
         return _call("GET", f"{self._root}/log", _parse_events, after=after, limit=limit)
 
     @method
-    def show(self) -> Call[dict[str, Any]]:
+    def show(self) -> ClientCall[dict[str, Any]]:
         """Return the policy, settings and arms of the bandit, its rounds, and its pending decisions."""
         return _call("GET", self._root, _parse_object)
 
     @method
-    def archive(self) -> Call[None]:
+    def archive(self) -> ClientCall[None]:
         """Archive the bandit: it makes no more decisions, but can still be read."""
         return self._post("archive", _parse_nothing)
 
     @method
-    def delete(self) -> Call[None]:
+    def delete(self) -> ClientCall[None]:
         """Delete the bandit, which must be archived, with its log."""
         return replace(_call("DELETE", self._root, _parse_nothing), missing_is_done=True)

@@ -71,7 +71,7 @@ def _same_name(field: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[T_co]):
+class ClientCall(Generic[T_co]):
     """A request, and how to read its response. Sending the request twice has the same effect as sending it once.
 
     Args:
@@ -84,9 +84,9 @@ class Call(Generic[T_co]):
     """
 
     request: ClientRequest | None
-    parse: "Callable[[object], T_co | Call[T_co]]"
+    parse: "Callable[[object], T_co | ClientCall[T_co]]"
     missing_is_done: bool = False
-    cleanup: "Callable[[], Call[object]] | None" = None
+    cleanup: "Callable[[], ClientCall[object]] | None" = None
     fallback: Callable[[], T_co] | None = None
     parameter: Callable[[str], str] = _same_name
 
@@ -108,7 +108,7 @@ class Transport(Protocol):
     async def pause(self, seconds: float) -> None:
         """Wait for some seconds."""
 
-    def clean_up(self, call: Call[object]) -> None:
+    def clean_up(self, call: ClientCall[object]) -> None:
         """Make a call in the background, and ignore its result."""
 
 
@@ -156,7 +156,7 @@ def _problem(response: ClientResponse) -> RottingError:
     return InvalidValueError(document.field, document.rule, document.value, got=document.value, hint=document.hint or "")
 
 
-def _result(call: Call[T], response: ClientResponse, is_retry: bool) -> T | Call[T]:
+def _result(call: ClientCall[T], response: ClientResponse, is_retry: bool) -> T | ClientCall[T]:
     """Return the result in a response, or raise the exception for a problem."""
     if len(response.content) > MAX_CONTENT:
         raise ServiceError(f"the response has more than {MAX_CONTENT} bytes")
@@ -211,7 +211,7 @@ def _give_up(attempt: int, last: ClientResponse | NoResponse) -> NoReturn:
 
 
 async def send_with_retries(
-    call: Call[T],
+    call: ClientCall[T],
     transport: Transport,
     limits: RetryLimits,
     clock: Callable[[], float] = time.monotonic,
@@ -223,7 +223,7 @@ async def send_with_retries(
     the service cannot be reached, the result is the fallback of the call, if it has one.
     """
     end = math.inf if limits.deadline is None else clock() + limits.deadline
-    current, last, attempt = call, None, 0  # type: Call[T], ClientResponse | NoResponse | None, int
+    current, last, attempt = call, None, 0  # type: ClientCall[T], ClientResponse | NoResponse | None, int
     may_have_acted, is_outage = False, True
     try:
         while True:
@@ -237,7 +237,7 @@ async def send_with_retries(
             is_outage = last.status >= 500 if isinstance(last, ClientResponse) else True
             if isinstance(last, ClientResponse) and last.status not in _TEMPORARY:
                 result = _result(current, last, is_retry=attempt > 1)
-                if not isinstance(result, Call):
+                if not isinstance(result, ClientCall):
                     return result
                 current, attempt = result, 0
                 continue

@@ -22,7 +22,7 @@ from pyreqwest.response import BaseResponse
 from rotting.common.version import __version__
 from rotting.errors import InvalidTypeError, InvalidValueError, RottingError, ServiceError
 from rotting.server.client import retries
-from rotting.server.client.retries import Call, ClientRequest, ClientResponse, NoResponse, RetryLimits
+from rotting.server.client.retries import ClientCall, ClientRequest, ClientResponse, NoResponse, RetryLimits
 
 T = TypeVar("T")
 C = TypeVar("C", Client, SyncClient)
@@ -221,7 +221,7 @@ class BlockingTransport(_BaseTransport[SyncClient]):
         """Wait for some seconds."""
         time.sleep(seconds)
 
-    def clean_up(self, call: Call[object]) -> None:
+    def clean_up(self, call: ClientCall[object]) -> None:
         """Make a call in a thread, and ignore its result."""
         process = self._process()
         if len(process.cleanups) < _MAX_CONNECTIONS:  # each has a thread, and more would only wait for a connection
@@ -261,7 +261,7 @@ class AsyncTransport(_BaseTransport[Client]):
         """Wait for some seconds."""
         await asyncio.sleep(seconds)
 
-    def clean_up(self, call: Call[object]) -> None:
+    def clean_up(self, call: ClientCall[object]) -> None:
         """Make a call in a task, and ignore its result."""
 
         async def make() -> None:

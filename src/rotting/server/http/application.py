@@ -29,7 +29,7 @@ from rotting.server.http import handlers as _handlers  # noqa: F401 - fills the 
 from rotting.server.http import messages as m
 from rotting.server.http.problem_documents import ProblemError, broken_rule, of_body
 from rotting.server.http.routes import ROUTES, Route, check_parameters
-from rotting.server.http.service import Asked, Service, ServiceOptions
+from rotting.server.http.service import RequestContext, Service, ServiceOptions
 from rotting.server.http.tokens import Holder, TokenFile
 from rotting.server.store.database import Durability, open_database
 
@@ -145,8 +145,8 @@ async def _respond(service: Service, route: Route, request: Request, holder: Hol
     parameters = request.path_params
     query = _decode_query(route, request)
     body = await _decode_body(route, request)
-    asked = Asked(service, request, holder, parameters.get("name", ""), parameters.get("arm", ""), query, body)
-    return await route.handler(asked)
+    context = RequestContext(service, request, holder, parameters.get("name", ""), parameters.get("arm", ""), query, body)
+    return await route.handler(context)
 
 
 def _decode_query(route: Route, request: Request) -> object:

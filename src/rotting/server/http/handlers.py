@@ -31,10 +31,10 @@ from rotting.server.store.changes import change_settings
 from rotting.server.store.database import all_records
 from rotting.server.store.durable import create, differences
 from rotting.server.store.events import MICROSECOND, BanditRecord, decode, digest_of
-from rotting.server.store.turns import Folded
+from rotting.server.store.turns import FoldedBandit
 
 if TYPE_CHECKING:
-    from rotting.server.http.service import Asked, Service
+    from rotting.server.http.service import RequestContext, Service
 
 MAX_WATCHERS = 100
 _BANDIT = "/v1/bandits/{name}"
@@ -56,21 +56,21 @@ def _json(content: object, status: int = 200, headers: dict[str, str] | None = N
     "POST", f"{_BANDIT}/decisions", "decide", body=m.DecisionRequest, needs_body=False, response=m.DecisionsResponse,
     problems=(*_TO_BANDIT, "key-reused", "key-cancelled", "key-expired"),
 )  # fmt: skip
-async def decide(asked: "Asked") -> Response:
+async def decide(context: "RequestContext") -> Response:
     """Choose one arm, or several."""
-    wanted: m.DecisionRequest = asked.body
+    wanted: m.DecisionRequest = context.body
     if wanted.dry_run:
 
-        def preview(folded: Folded) -> bytes:
+        def preview(folded: FoldedBandit) -> bytes:
             check_active(folded)
             return _encode_decisions(folded.bandit.preview(wanted.arms, wanted.count, without=wanted.without))
 
-        return _json(await asked.read(preview))
+        return _json(await context.read(preview))
     # The same key must come with the same request.
     request = digest_of(m.encode([wanted.count, wanted.arms, wanted.without, wanted.unit]))
     is_full = False
 
-    def work(folded: Folded) -> bytes:
+    def work(folded: FoldedBandit) -> bytes:
         nonlocal is_full
         bandit, arms, without, unit = folded.bandit, wanted.arms, wanted.without, wanted.unit
         if wanted.count == 1:
@@ -81,14 +81,16 @@ async def decide(asked: "Asked") -> Response:
         is_full = bandit.pending >= bandit.state.most_pending
         return _encode_decisions(decisions)
 
-    answer = await _change_once(asked, work, wanted.idempotency_key, request)
+    answer = await _change_once(context, work, wanted.idempotency_key, request)
     return _json(answer, headers={"rotting-pending": "full"} if is_full else None)
 
 
-async def _change_once(asked: "Asked", work: Callable[[Folded], bytes], key: str | None, request: bytes) -> bytes:
+async def _change_once(
+    context: "RequestContext", work: Callable[[FoldedBandit], bytes], key: str | None, request: bytes
+) -> bytes:
     """Make a change, or return the answer to the first request with this key."""
 
-    def once(folded: Folded) -> bytes:
+    def once(folded: FoldedBandit) -> bytes:
         if key is not None and key in folded.keys:
             return _first_answer(folded, key, request)
         if key is not None and key_time(key) < folded.time * MICROSECOND - KEY_LIFETIME:
@@ -98,10 +100,10 @@ async def _change_once(asked: "Asked", work: Callable[[Folded], bytes], key: str
             folded.store_key(key, request, answer)
         return answer
 
-    return await asked.change(once, keys=() if key is None else (key,))
+    return await context.change(once, keys=() if key is None else (key,))
 
 
-def _first_answer(folded: Folded, key: str, request: bytes) -> bytes:
+def _first_answer(folded: FoldedBandit, key: str, request: bytes) -> bytes:
     """Return the answer to the first request with a key."""
     stored, shown = folded.keys[key], json.dumps(key)
     if not stored.answer:
@@ -121,34 +123,34 @@ def _encode_decisions(decisions: Iterable[Decision]) -> bytes:
 
 
 @route("POST", f"{_BANDIT}/rewards", "reward", body=m.Rewards, response=m.ResultsResponse, problems=_TO_BANDIT)
-async def reward(asked: "Asked") -> Response:
+async def reward(context: "RequestContext") -> Response:
     """Report rewards; if one of them is refused, none is applied."""
-    pairs = [(each.id, each.reward) for each in asked.body]
+    pairs = [(each.id, each.reward) for each in context.body]
 
-    def work(folded: Folded) -> list[Outcome]:
+    def work(folded: FoldedBandit) -> list[Outcome]:
         rule = RewardRule(folded.bandit.policy)
         for place, (_, value) in enumerate(pairs):
-            _ = rule.least <= value <= rule.most or rule.check(value, f"[{place}].reward")
+            rule.check(value, f"[{place}].reward")
         return folded.bandit.reward_many(pairs)
 
-    outcomes = await asked.change(work)
-    asked.service.metrics.rewarded(outcomes)
+    outcomes = await context.change(work)
+    context.service.metrics.rewarded(outcomes)
     return _results([key for key, _ in pairs], outcomes)
 
 
 @route(
     "POST", f"{_BANDIT}/cancellations", "decide", body=m.CancellationRequest, response=m.ResultsResponse, problems=_TO_BANDIT
 )
-async def cancel(asked: "Asked") -> Response:
+async def cancel(context: "RequestContext") -> Response:
     """Cancel decisions that were never shown."""
-    ids, keys = asked.body.ids, asked.body.keys
+    ids, keys = context.body.ids, context.body.keys
     if (ids is None) == (keys is None):
         raise InvalidValueError("ids or keys", "be given, and only one", None, got="none" if ids is None else "both")
 
-    def cancel_ids(folded: Folded) -> list[Outcome]:
+    def cancel_ids(folded: FoldedBandit) -> list[Outcome]:
         return [folded.bandit.cancel(each) for each in ids]
 
-    def cancel_keys(folded: Folded) -> list[Outcome]:
+    def cancel_keys(folded: FoldedBandit) -> list[Outcome]:
         answers = {key: decode(folded.keys[key].answer) for key in keys if key in folded.keys and folded.keys[key].answer}
         for key, answer in answers.items():
             if "decisions" not in answer:
@@ -163,20 +165,20 @@ async def cancel(asked: "Asked") -> Response:
         return outcomes
 
     if ids is not None:
-        return _results(ids, await asked.change(cancel_ids))
-    return _results(keys, await asked.change(cancel_keys, keys=tuple(keys)))
+        return _results(ids, await context.change(cancel_ids))
+    return _results(keys, await context.change(cancel_keys, keys=tuple(keys)))
 
 
 @route("POST", f"{_BANDIT}/expirations", "reward", body=m.ExpirationRequest, response=m.ExpirationResponse, problems=_TO_BANDIT)
-async def expire(asked: "Asked") -> Response:
+async def expire(context: "RequestContext") -> Response:
     """Expire decisions that will get no reward."""
-    wanted: m.ExpirationRequest = asked.body
+    wanted: m.ExpirationRequest = context.body
     ways = [each for each in ("ids", "older_than_rounds", "older_than") if getattr(wanted, each) is not None]
     if len(ways) != 1:
         got = " and ".join(ways) or "none"
         raise InvalidValueError("ids, older_than_rounds or older_than", "be given, and only one", None, got=got)
 
-    def work(folded: Folded) -> m.ExpirationResponse:
+    def work(folded: FoldedBandit) -> m.ExpirationResponse:
         bandit, missing = folded.bandit, wanted.missing
         if wanted.ids is None:
             age: dict[str, Any] = {ways[0]: getattr(wanted, ways[0])}
@@ -186,23 +188,23 @@ async def expire(asked: "Asked") -> Response:
         results = [m.DecisionOutcome(*each) for each in zip(wanted.ids, outcomes, strict=True)]
         return m.ExpirationResponse(results, outcomes.count("applied"))
 
-    return _json(await asked.change(work))
+    return _json(await context.change(work))
 
 
 @route(
     "POST", f"{_BANDIT}/learning", "admin", body=m.LearnRequest, response=m.LearnResponse,
     problems=(*_TO_BANDIT, "key-reused", "key-cancelled", "key-expired"),
 )  # fmt: skip
-async def learn(asked: "Asked") -> Response:
+async def learn(context: "RequestContext") -> Response:
     """Learn past rewards; if one of them is refused, none is learned."""
-    wanted: m.LearnRequest = asked.body
+    wanted: m.LearnRequest = context.body
     rows = [(each.arm, each.reward, each.propensity) for each in wanted.rewards]
 
-    def work(folded: Folded) -> bytes:
+    def work(folded: FoldedBandit) -> bytes:
         data = rows if folded.bandit.state.learner.uses_propensity else [row[:2] for row in rows]
         return m.encode(m.LearnResponse(folded.bandit.learn(data, unknown=wanted.unknown)))
 
-    return _json(await _change_once(asked, work, wanted.idempotency_key, digest_of(m.encode([rows, wanted.unknown]))))
+    return _json(await _change_once(context, work, wanted.idempotency_key, digest_of(m.encode([rows, wanted.unknown]))))
 
 
 def _results(ids: list[str], outcomes: list[Outcome]) -> Response:
@@ -213,14 +215,14 @@ def _results(ids: list[str], outcomes: list[Outcome]) -> Response:
 
 
 @route("GET", "/v1/bandits", "read", query=m.ListQuery, response=m.BanditsResponse)
-async def list_bandits(asked: "Asked") -> Response:
+async def list_bandits(context: "RequestContext") -> Response:
     """List the bandits that the token is for."""
-    service, after, limit = asked.service, asked.query.after, asked.query.limit
+    service, after, limit = context.service, context.query.after, context.query.limit
 
     def rows() -> m.BanditsResponse:
         found: list[m.BanditRow] = []
         for record in all_records(service.database, after):
-            if not asked.holder.may_use(record.name):
+            if not context.holder.may_use(record.name):
                 continue
             if len(found) == limit:
                 return m.BanditsResponse(found, found[-1].name)
@@ -253,10 +255,10 @@ def _row(service: "Service", record: BanditRecord) -> m.BanditRow:
     "PUT", _BANDIT, "admin", body=m.NewBandit, response=m.BanditResponse, statuses=(200, 201),
     problems=("bandit-differs",),
 )  # fmt: skip
-async def make_bandit(asked: "Asked") -> Response:
+async def make_bandit(context: "RequestContext") -> Response:
     """Create a bandit; repeating the request changes nothing."""
-    service, name = asked.service, asked.name
-    options = msgspec.structs.asdict(asked.body)
+    service, name = context.service, context.name
+    options = msgspec.structs.asdict(context.body)
     policy, arms = _policy(options.pop("policy"), options.pop("params")), options.pop("arms")
     given = options.pop("keep")
     keep = None if given is None else seconds_in("keep", given)
@@ -265,7 +267,7 @@ async def make_bandit(asked: "Asked") -> Response:
     if await run_in_threadpool(service.database.find, name) is None:
         is_new = await run_in_threadpool(lambda: create(service.turns, name, policy, arms, keep, seconds, **options))
 
-    def show(folded: Folded) -> Response:
+    def show(folded: FoldedBandit) -> Response:
         others = [each.field for each in differences(folded.record, folded.bandit.state, policy, arms, options)]
         others += ["keep"] if keep not in {None, folded.record.keep} else []
         if others and not is_new:
@@ -273,7 +275,7 @@ async def make_bandit(asked: "Asked") -> Response:
             raise broken_rule("bandit-differs", "bandit", "be new or have the same arguments", name, hint=hint)
         return _show(folded, 201 if is_new else 200)
 
-    return await asked.read(show)
+    return await context.read(show)
 
 
 def _policy(name: str, params: dict[str, float | str]) -> Policy:
@@ -289,68 +291,68 @@ def _policy(name: str, params: dict[str, float | str]) -> Policy:
 
 
 @route("GET", _BANDIT, "read", response=m.BanditResponse, problems=("not-found",))
-async def show_bandit(asked: "Asked") -> Response:
+async def show_bandit(context: "RequestContext") -> Response:
     """Show a bandit."""
-    return await asked.read(_show)
+    return await context.read(_show)
 
 
 @route("PATCH", _BANDIT, "admin", body=m.Change, response=m.BanditResponse, problems=_TO_BANDIT)
-async def change(asked: "Asked") -> Response:
+async def change(context: "RequestContext") -> Response:
     """Change settings of a bandit; repeating the request changes nothing."""
-    given = {name: value for name, value in msgspec.structs.asdict(asked.body).items() if value is not msgspec.UNSET}
+    given = {name: value for name, value in msgspec.structs.asdict(context.body).items() if value is not msgspec.UNSET}
     reason, params = given.pop("reason"), given.pop("params", {})
     settings = {**given, "policy": _policy(given["policy"], params)} if "policy" in given else {**given, **params}
-    arguments = asked.name, reason, settings, check_active, asked.holder.name, asked.service.options.deadline
-    await run_in_threadpool(change_settings, asked.service.turns, *arguments)
-    return await asked.read(_show)
+    arguments = context.name, reason, settings, check_active, context.holder.name, context.service.options.deadline
+    await run_in_threadpool(change_settings, context.service.turns, *arguments)
+    return await context.read(_show)
 
 
 @route(
     "PUT", f"{_BANDIT}/pauses/{{arm}}", "admin", body=m.PauseRequest, needs_body=False, response=m.BanditResponse,
     problems=_TO_BANDIT,
 )  # fmt: skip
-async def pause(asked: "Asked") -> Response:
+async def pause(context: "RequestContext") -> Response:
     """Do not choose an arm until it is resumed."""
-    await asked.change(lambda folded: folded.bandit.pause(asked.arm, reason=asked.body.reason))
-    return await asked.read(_show)
+    await context.change(lambda folded: folded.bandit.pause(context.arm, reason=context.body.reason))
+    return await context.read(_show)
 
 
 @route("DELETE", f"{_BANDIT}/pauses/{{arm}}", "admin", response=m.BanditResponse, problems=_TO_BANDIT)
-async def resume(asked: "Asked") -> Response:
+async def resume(context: "RequestContext") -> Response:
     """Choose a paused arm again."""
-    await asked.change(lambda folded: folded.bandit.resume(asked.arm))
-    return await asked.read(_show)
+    await context.change(lambda folded: folded.bandit.resume(context.arm))
+    return await context.read(_show)
 
 
 @route("POST", f"{_BANDIT}/archive", "admin", response=m.BanditResponse, problems=("not-found",))
-async def archive(asked: "Asked") -> Response:
+async def archive(context: "RequestContext") -> Response:
     """Archive a bandit: it makes no more decisions, but can be read."""
-    await asked.change(lambda folded: folded.changes.update(archived=True), active=False)
-    return await asked.read(_show)
+    await context.change(lambda folded: folded.changes.update(archived=True), active=False)
+    return await context.read(_show)
 
 
 @route("DELETE", _BANDIT, "admin", response=m.DeletedResponse, problems=("not-found", "not-archived"))
-async def delete_bandit(asked: "Asked") -> Response:
+async def delete_bandit(context: "RequestContext") -> Response:
     """Delete an archived bandit with its log."""
 
-    def work(folded: Folded) -> None:
+    def work(folded: FoldedBandit) -> None:
         if not folded.record.archived:
-            raise broken_rule("not-archived", "bandit", "be archived before it is deleted", asked.name)
+            raise broken_rule("not-archived", "bandit", "be archived before it is deleted", context.name)
         folded.changes["deleted"] = True
 
-    await asked.change(work, active=False)
-    return _json(m.DeletedResponse(asked.name, True))
+    await context.change(work, active=False)
+    return _json(m.DeletedResponse(context.name, True))
 
 
 @route(
     "PUT", _ARM, "admin", body=m.ArmRequest, needs_body=False, response=m.ArmsResponse, statuses=(200, 201),
     problems=_TO_BANDIT,
 )  # fmt: skip
-async def put_arm(asked: "Asked") -> Response:
+async def put_arm(context: "RequestContext") -> Response:
     """Add an arm, or bring back a retired one; an existing arm is not changed."""
-    arm, body = asked.arm, asked.body
+    arm, body = context.arm, context.body
 
-    def work(folded: Folded) -> Response:
+    def work(folded: FoldedBandit) -> Response:
         arms = folded.bandit.state.arms
         if arm in arms.active:
             return _show_arms(folded)
@@ -364,34 +366,34 @@ async def put_arm(asked: "Asked") -> Response:
             folded.bandit.add_arm(arm, body.prior)
         return _show_arms(folded, 201)
 
-    return await asked.change(work)
+    return await context.change(work)
 
 
 @route(
     "DELETE", _ARM, "admin", query=m.DeleteArmQuery, response=m.ArmsResponse,
     problems=(*_TO_BANDIT, "last-arm"),
 )  # fmt: skip
-async def delete_arm(asked: "Asked") -> Response:
+async def delete_arm(context: "RequestContext") -> Response:
     """Remove an arm."""
-    arm, keep = asked.arm, asked.query.keep
+    arm, keep = context.arm, context.query.keep
 
-    def work(folded: Folded) -> Response:
+    def work(folded: FoldedBandit) -> Response:
         arms = folded.bandit.state.arms
         if arm not in arms.active and (keep or arm not in arms.retired):
-            raise broken_rule("not-found", "arm", f"be one of the bandit {asked.name!r}", arm)
+            raise broken_rule("not-found", "arm", f"be one of the bandit {context.name!r}", arm)
         if arm in arms.active and len(arms.active) == 1:
             raise broken_rule("last-arm", "arm", "not be the last one", arm)
         (folded.bandit.retire if keep else folded.bandit.forget)(arm)
         return _show_arms(folded)
 
-    return await asked.change(work)
+    return await context.change(work)
 
 
-def _retired(folded: Folded) -> list[Hashable]:
+def _retired(folded: FoldedBandit) -> list[Hashable]:
     return list(folded.bandit.state.arms.retired)
 
 
-def _show(folded: Folded, status: int = 200) -> Response:
+def _show(folded: FoldedBandit, status: int = 200) -> Response:
     bandit, record, state = folded.bandit, folded.record, folded.bandit.state
     described, policy, settings = decode(record.description), bandit.policy.to_json(), settings_of(state)
     body = m.BanditResponse(
@@ -423,7 +425,7 @@ def _text(arm: Hashable) -> str:
     return arm if isinstance(arm, str) else json.dumps(arm_to_json(arm))
 
 
-def _show_arms(folded: Folded, status: int = 200) -> Response:
+def _show_arms(folded: FoldedBandit, status: int = 200) -> Response:
     return _json(m.ArmsResponse(list(folded.bandit.arms), _retired(folded)), status)
 
 
@@ -431,30 +433,32 @@ def _show_arms(folded: Folded, status: int = 200) -> Response:
 
 
 @route("GET", f"{_BANDIT}/explain", "read", response=m.ExplainResponse, problems=("not-found",))
-async def explain(asked: "Asked") -> Response:
+async def explain(context: "RequestContext") -> Response:
     """Return the index, mean, window and width of each arm."""
 
-    def explained(folded: Folded) -> m.ExplainResponse:
+    def explained(folded: FoldedBandit) -> m.ExplainResponse:
         rows = [m.ArmReason(*history.numbers_of(each), arm) for arm, each in folded.bandit.explain().items()]
         return m.ExplainResponse(folded.bandit.rounds + 1, rows)
 
-    return _json(await asked.read(explained))
+    return _json(await context.read(explained))
 
 
 @route("GET", f"{_BANDIT}/uplift", "read", query=m.UpliftQuery, response=m.UpliftResponse, problems=("not-found",))
-async def show_uplift(asked: "Asked") -> Response:
+async def show_uplift(context: "RequestContext") -> Response:
     """Return what the policy earns above uniform choices."""
-    ends = asked.query.low, asked.query.high
+    ends = context.query.low, context.query.high
     given = None if ends == (None, None) else ends
-    found = await asked.read(lambda folded: folded.bandit.uplift(reward_range=given))
+    found = await context.read(lambda folded: folded.bandit.uplift(reward_range=given))
     return _json({**found._asdict(), "verdict": found.verdict})  # NaN becomes null
 
 
 @route("GET", f"{_BANDIT}/history", "read", query=m.HistoryQuery, response=m.HistoryResponse, problems=("not-found",))
-async def show_history(asked: "Asked") -> Response:
+async def show_history(context: "RequestContext") -> Response:
     """Return choices and rewards over time, in buckets."""
-    service, top = asked.service, asked.query.top
-    record, declared, last = await asked.read(lambda folded: (folded.record, folded.bandit.policy.reward_range, folded.latest))
+    service, top = context.service, context.query.top
+    record, declared, last = await context.read(
+        lambda folded: (folded.record, folded.bandit.policy.reward_range, folded.latest)
+    )
 
     def encoded() -> bytes:
         with service.histories.read_on(record) as (counted, behind):
@@ -464,45 +468,45 @@ async def show_history(asked: "Asked") -> Response:
 
 
 @route("GET", f"{_BANDIT}/arms", "read", query=m.ArmsQuery, response=m.ArmListResponse, problems=("not-found",))
-async def list_arms(asked: "Asked") -> Response:
+async def list_arms(context: "RequestContext") -> Response:
     """List arms with their choices, rewards and estimates."""
-    service = asked.service
-    reasons, retired, record = await asked.read(lambda folded: (folded.bandit.explain(), _retired(folded), folded.record))
+    service = context.service
+    reasons, retired, record = await context.read(lambda folded: (folded.bandit.explain(), _retired(folded), folded.record))
 
     def listed() -> bytes:
         with service.histories.read_on(record) as (counted, _):
             verdicts = service.observer.verdicts(record)
             worn = {} if verdicts is None else verdicts.worn
-            return m.encode(history.arm_list_response(counted, reasons, retired, asked.query, worn))
+            return m.encode(history.arm_list_response(counted, reasons, retired, context.query, worn))
 
     return _json(await run_in_threadpool(listed))
 
 
 @route("GET", f"{_BANDIT}/log", "read", query=m.LogQuery, response=m.LogResponse, problems=("not-found",))
-async def read_log(asked: "Asked") -> Response:
+async def read_log(context: "RequestContext") -> Response:
     """Read the events of a bandit as they are in the log."""
-    record, after = await asked.find(asked.name), asked.query.after
-    events = await run_in_threadpool(asked.service.database.events, record, after + 1, asked.query.limit)
+    record, after = await context.find(context.name), context.query.after
+    events = await run_in_threadpool(context.service.database.events, record, after + 1, context.query.limit)
     rows = [{"number": n, "time": t, "caller": caller, "payload": msgspec.Raw(payload)} for n, t, caller, payload, _ in events]
     return _json({"events": rows, "next": events[-1].number if events else after})
 
 
 @route("GET", "/v1/events", "read", query=m.EventsQuery, response="text/event-stream", problems=("not-found",))
-async def watch(asked: "Asked") -> Response:
+async def watch(context: "RequestContext") -> Response:
     """Tell when a bandit has new events (server-sent events with the number of the last one)."""
-    record = await asked.find(asked.query.bandit)
-    if len(asked.service.watchers) >= MAX_WATCHERS:
+    record = await context.find(context.query.bandit)
+    if len(context.service.watchers) >= MAX_WATCHERS:
         raise ProblemError("too-many-requests", f"{MAX_WATCHERS} clients are watching events already", retry_after="10")
-    return StreamingResponse(_stream(asked, record), media_type="text/event-stream")
+    return StreamingResponse(_stream(context, record), media_type="text/event-stream")
 
 
-async def _stream(asked: "Asked", record: BanditRecord) -> AsyncIterator[bytes]:
-    service, me = asked.service, object()
+async def _stream(context: "RequestContext", record: BanditRecord) -> AsyncIterator[bytes]:
+    service, me = context.service, object()
     service.watchers.add(me)
     try:
         yield b"retry: 1000\n\n"
         last, quiet_since = await run_in_threadpool(service.database.last, record), time.monotonic()
-        while service.admission.still_admits(asked.http, asked.holder):
+        while service.admission.still_admits(context.http, context.holder):
             with suppress(TimeoutError):
                 await asyncio.wait_for(service.stopping.wait(), _PAUSE)
                 return
@@ -519,30 +523,30 @@ async def _stream(asked: "Asked", record: BanditRecord) -> AsyncIterator[bytes]:
 
 
 @route("GET", "/livez", None, response=m.HealthResponse)
-async def live(asked: "Asked") -> Response:
+async def live(context: "RequestContext") -> Response:
     """Report that the process is alive."""
     return _json(m.HealthResponse("alive"))
 
 
 @route("GET", "/readyz", None, response=m.HealthResponse, problems=("store-full", "store-failed"))
-async def ready(asked: "Asked") -> Response:
+async def ready(context: "RequestContext") -> Response:
     """Report whether decisions can be stored."""
     # In a thread of its own: those of the pool may all be waiting.
-    await to_thread.run_sync(asked.service.check_ready, limiter=asked.service.probes)
+    await to_thread.run_sync(context.service.check_ready, limiter=context.service.probes)
     return _json(m.HealthResponse("ready"))
 
 
 @route("GET", "/metrics", "read", response="text/plain")
-async def show_metrics(asked: "Asked") -> Response:
+async def show_metrics(context: "RequestContext") -> Response:
     """Return the metrics for Prometheus."""
-    if asked.holder.bandits is not None:
+    if context.holder.bandits is not None:
         raise broken_rule("forbidden", "token", "be for all bandits to read the metrics", got="one for some")
-    return Response(await run_in_threadpool(asked.service.metrics.text), media_type=CONTENT_TYPE_LATEST)
+    return Response(await run_in_threadpool(context.service.metrics.text), media_type=CONTENT_TYPE_LATEST)
 
 
-async def show_page(asked: "Asked") -> Response:
+async def show_page(context: "RequestContext") -> Response:
     """Return a file of the dashboard."""
-    path = asked.http.scope["path"].removeprefix(asked.http.scope.get("root_path", "")) or "/"
+    path = context.http.scope["path"].removeprefix(context.http.scope.get("root_path", "")) or "/"
     page = dashboard_files.FILES[path]
     return Response(page.content, 200, {**dashboard_files.HEADERS, "content-type": page.content_type})
 
@@ -552,7 +556,7 @@ for _path, _page in dashboard_files.FILES.items():
 
 
 @route("GET", "/openapi.json", None, response=dict)
-async def show_openapi(asked: "Asked") -> Response:
+async def show_openapi(context: "RequestContext") -> Response:
     """Return the OpenAPI document."""
     return _json(_openapi())
 

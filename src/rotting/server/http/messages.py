@@ -19,7 +19,6 @@ JsonArm = Any
 
 _Arm = Annotated[str, Meta(min_length=1, max_length=200)]
 _Arms = Annotated[list[_Arm], Meta(min_length=1, max_length=100_000)]
-_Name = Annotated[str, Meta(pattern=NAME)]
 _Id = Annotated[str, Meta(max_length=100)]  # "" is that of a fallback of the client, which no service knows
 _Ids = Annotated[list[_Id], Meta(min_length=1, max_length=MAX_COUNT)]
 _IdempotencyKey = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00]*\Z")]

@@ -15,9 +15,9 @@ from rotting.server.http.problem_documents import KINDS, ProblemDocument
 from rotting.server.http.tokens import TokenScope
 
 if TYPE_CHECKING:
-    from rotting.server.http.service import Asked
+    from rotting.server.http.service import RequestContext
 
-Handler = Callable[["Asked"], Awaitable[Response]]
+Handler = Callable[["RequestContext"], Awaitable[Response]]
 _NAMES = {"name": re.compile(m.NAME), "arm": re.compile(r"(?s).{1,200}\Z")}
 _RULES = {"name": "1 to 100 letters, digits or ._~-, and not . or ..", "arm": "1 to 200 characters"}
 _RESOLVED = {".", ".."}  # path segments that clients and proxies resolve before the request arrives

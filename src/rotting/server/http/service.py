@@ -24,7 +24,7 @@ from rotting.server.http.webhook import Webhook
 from rotting.server.store.database import Database, all_records
 from rotting.server.store.events import BanditRecord
 from rotting.server.store.snapshots import remove_old_events, sweep
-from rotting.server.store.turns import Call, Folded, Turns
+from rotting.server.store.turns import Call, FoldedBandit, Turns
 from rotting.simulation.engines.tiers import CompileMode
 
 T = TypeVar("T")
@@ -134,7 +134,7 @@ class Service:
         self.database.check_ready()
 
 
-class Asked(NamedTuple):
+class RequestContext(NamedTuple):
     """A request that was admitted and decoded."""
 
     service: Service
@@ -148,10 +148,10 @@ class Asked(NamedTuple):
     query: Any
     body: Any
 
-    async def change(self, work: Callable[[Folded], T], keys: tuple[str, ...] = (), *, active: bool = True) -> T:
+    async def change(self, work: Callable[[FoldedBandit], T], keys: tuple[str, ...] = (), *, active: bool = True) -> T:
         """Change the bandit in a turn, and return what `work` returns; `active`: refuse an archived bandit."""
 
-        def change(folded: Folded) -> T:
+        def change(folded: FoldedBandit) -> T:
             if active:
                 check_active(folded)
             return work(folded)
@@ -165,7 +165,7 @@ class Asked(NamedTuple):
             for message in call.warnings:
                 _log.warning("bandit %s: %s", self.name, message)
 
-    async def read(self, work: Callable[[Folded], T]) -> T:
+    async def read(self, work: Callable[[FoldedBandit], T]) -> T:
         """Return what `work` returns for the bandit with all events that are in its log now."""
         return await run_in_threadpool(self.service.turns.read, self.name, work, self.service.options.deadline)
 
@@ -179,7 +179,7 @@ class Asked(NamedTuple):
         return record
 
 
-def check_active(folded: Folded) -> None:
+def check_active(folded: FoldedBandit) -> None:
     """Refuse an archived bandit."""
     if folded.record.archived:
         raise broken_rule("archived", "bandit", "be active", folded.record.name, hint=", which is archived")

@@ -9,7 +9,7 @@ from rotting.errors import StoreBusyError, StoreDamagedError
 from rotting.live.events import Event
 from rotting.live.settings import checked_change
 from rotting.registry import from_json as policy_from_json
-from rotting.server.store.turns import Call, Folded, PolicyChanged, Turns, learn_anew
+from rotting.server.store.turns import Call, FoldedBandit, PolicyChanged, Turns, learn_anew
 
 if TYPE_CHECKING:
     from rotting.simulation.engines.tiers import CompileMode
@@ -23,7 +23,7 @@ def change_settings(
     name: str,
     reason: str,
     settings: dict[str, Any],
-    check_active: Callable[[Folded], None],
+    check_active: Callable[[FoldedBandit], None],
     caller: str = "",
     seconds: float = 30.0,
 ) -> None:
@@ -42,7 +42,7 @@ def change_settings(
         seconds: how long to wait for a turn.
     """
 
-    def check(folded: Folded) -> Event | None:
+    def check(folded: FoldedBandit) -> Event | None:
         check_active(folded)
         return checked_change(folded.bandit.state, reason, settings)
 
@@ -51,7 +51,7 @@ def change_settings(
         return
     if "policy" not in event:
 
-        def work(folded: Folded) -> None:
+        def work(folded: FoldedBandit) -> None:
             check_active(folded)
             folded.bandit.change(reason=reason, **settings)
 
@@ -66,7 +66,7 @@ def change_settings(
 
 
 def _change_policy(
-    turns: Turns, name: str, event: Event, check: Callable[[Folded], Event | None], caller: str, seconds: float
+    turns: Turns, name: str, event: Event, check: Callable[[FoldedBandit], Event | None], caller: str, seconds: float
 ) -> bool:
     """Learn anew and change the policy; return False if the log or the settings have changed meanwhile."""
     database = turns.database
@@ -80,7 +80,7 @@ def _change_policy(
             raise
         return False  # events were replaced by a base meanwhile
 
-    def work(folded: Folded) -> bool:
+    def work(folded: FoldedBandit) -> bool:
         # Events that are missing were written before this turn, which makes no other call.
         while twin.number < folded.number and (events := database.events(record, twin.number + 1)):
             twin.follow(events)

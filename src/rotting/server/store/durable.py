@@ -20,7 +20,7 @@ from rotting.server.store.changes import change_settings
 from rotting.server.store.database import Durability, open_database
 from rotting.server.store.events import BanditRecord, check_name, decode, describe, initial_state, new_record, window_in
 from rotting.server.store.snapshots import remove_old_events, sweep
-from rotting.server.store.turns import Call, Folded, RecordedBandit, Turns
+from rotting.server.store.turns import Call, FoldedBandit, RecordedBandit, Turns
 from rotting.simulation.engines.tiers import CompileMode
 
 T = TypeVar("T")
@@ -56,12 +56,12 @@ class DurableBandit(Bandit[Arm]):
         """The name of the bandit in the store."""
         return self._name
 
-    def _check_active(self, folded: Folded) -> None:
+    def _check_active(self, folded: FoldedBandit) -> None:
         if folded.record.archived:
             raise InvalidValueError("bandit", "be active", self._name, hint=", which is archived")
 
     def _change(self, work: Callable[[RecordedBandit], T]) -> T:
-        def change(folded: Folded) -> T:
+        def change(folded: FoldedBandit) -> T:
             self._check_active(folded)
             return work(folded.bandit)
 
@@ -243,7 +243,7 @@ def open_in(
             raise InvalidValueError(missing, "be given for a bandit that is new to its store", None)
         create(turns, name, policy, arms, keep, timeout, **options)
 
-    def check(folded: Folded) -> None:
+    def check(folded: FoldedBandit) -> None:
         for error in differences(folded.record, folded.bandit.state, policy, arms, options):
             raise error
 

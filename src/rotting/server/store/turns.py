@@ -1,6 +1,6 @@
 """Changes of bandits, which many processes and threads make at the same time.
 
-The log of a bandit is the only truth. What a process has in memory, a `Folded` bandit, is a cache of its fold. Every change is
+The log of a bandit is the only truth. What a process has in memory, a `FoldedBandit`, is a cache of its fold. Every change is
 made in a *turn*: one transaction that locks the bandit, folds the events that others have written since, makes the calls that
 wait, appends their events, and commits. Only then do the callers get their results. If anything fails, the transaction is
 rolled back and the cache is dropped. So nobody owns a bandit, and nobody has to be replaced when a process dies.
@@ -77,7 +77,7 @@ _log = logging.getLogger("rotting.server")
 
 
 class RecordedBandit(Bandit[Any]):
-    """A bandit that a `Folded` uses: it keeps its events for the turn, and its warnings for the callers."""
+    """A bandit that a `FoldedBandit` uses: it keeps its events for the turn, and its warnings for the callers."""
 
     def __init__(self, state: BanditState, clock: Callable[[], float], warn: Callable[[str], object]) -> None:
         state.events = []
@@ -106,7 +106,7 @@ class PolicyChanged(Exception):  # noqa: N818 - not an error
         self.event = event
 
 
-class Folded:
+class FoldedBandit:
     """A bandit in memory: the fold of its log up to an event.
 
     Args:
@@ -176,7 +176,8 @@ class Folded:
                 content = decode_event(event)
                 if rule is not None:
                     for reward in content.get("rewards") or (content.get("reward"),):
-                        _ = reward is None or rule.check(reward)
+                        if reward is not None:
+                            rule.check(reward)
                 try:
                     made = state.apply(content, explained=k == last)
                 except InvalidArgumentError as error:
@@ -184,14 +185,13 @@ class Folded:
                     raise StoreDamagedError(reason) from error
                 self.number, self.digest, self.time = number, digest, when
                 if made is not None and made.reason is not None:
-                    key, _, t, propensity, *_ = made.entry
-                    self.latest = Decision(
-                        str(key), made.recorded, t, math.nan if propensity is None else propensity, made.reason
-                    )
+                    entry = made.entry
+                    propensity = math.nan if entry.propensity is None else entry.propensity
+                    self.latest = Decision(str(entry.key), made.recorded, entry.round, propensity, made.reason)
         finally:
             state.events = []
 
-    def take_over(self, twin: "Folded", event: Event) -> None:
+    def take_over(self, twin: "FoldedBandit", event: Event) -> None:
         """Go on with the state of a twin that has learned the same events with another policy, and record the change."""
         state = twin.bandit.state
         self.bandit = RecordedBandit(state, lambda: self.time * MICROSECOND, self.warnings.append)
@@ -269,7 +269,7 @@ class Call(Generic[T]):
         work: makes the change and returns the result. It is called in a worker thread, and may be called again if the turn
             failed, on a bandit without the change. If it raises a `RottingError`, the change was refused.
         caller: the name of the caller's token, for the log.
-        keys: the idempotency keys that `work` looks up in `Folded.keys`.
+        keys: the idempotency keys that `work` looks up in `FoldedBandit.keys`.
         new: returns the record and the state of a bandit to create if there is none of this name.
         seconds: how long to wait for the result.
     """
@@ -277,7 +277,7 @@ class Call(Generic[T]):
     def __init__(
         self,
         name: str,
-        work: Callable[[Folded], T],
+        work: Callable[[FoldedBandit], T],
         *,
         caller: str = "",
         keys: tuple[str, ...] = (),
@@ -334,11 +334,11 @@ class _Turn:
         self.began = time.monotonic()
         self.calls: list[Call[Any]] = []
         """The calls that are made in it."""
-        self.taken = math.inf
+        self.taken_at = math.inf
         """When the calls were taken, after the lock."""
         self.done: list[tuple[Call[Any], Any]] = []
         """The calls that were made, and what they returned or raised."""
-        self.touched: list[Folded] = []
+        self.touched: list[FoldedBandit] = []
         """The bandits that it changed in memory."""
         self.written: dict[str, list[StoredEvent]] = {}
         self.folded = 0
@@ -393,8 +393,8 @@ class Turns:
     def _start(self) -> None:
         self._mutex = threading.Lock()
         self._lanes: dict[str, _Lane] = {}
-        self._folded: OrderedDict[str, Folded] = OrderedDict()
-        self._loading: dict[str, Future[Folded]] = {}
+        self._folded: OrderedDict[str, FoldedBandit] = OrderedDict()
+        self._loading: dict[str, Future[FoldedBandit]] = {}
         self._leaders = ThreadPoolExecutor(1 if self.database.one_lane else 12, "rotting-turn")
         self._loaders = ThreadPoolExecutor(2, "rotting-load")
         self._settling: dict[str, float] = {}  # bandits whose windows are being settled, and when to try again if that fails
@@ -423,7 +423,7 @@ class Turns:
             lane.waiting.append(call)
             self._lead(lane)
 
-    def _queue_after(self, call: Call[Any], loading: "Future[Folded]") -> None:
+    def _queue_after(self, call: Call[Any], loading: "Future[FoldedBandit]") -> None:
         with self._mutex:
             self._loading.pop(call.name, None)
         error = loading.exception()
@@ -435,11 +435,11 @@ class Turns:
         except StoreError as refusal:
             call.finish(refusal)
 
-    def change(self, name: str, work: Callable[[Folded], T], **options: Any) -> T:
+    def change(self, name: str, work: Callable[[FoldedBandit], T], **options: Any) -> T:
         """Make a change and wait for its result; the options are those of `Call`."""
         return self.submit(Call(name, work, **options)).result()
 
-    def read(self, name: str, work: Callable[[Folded], T], seconds: float = 30.0) -> T:
+    def read(self, name: str, work: Callable[[FoldedBandit], T], seconds: float = 30.0) -> T:
         """Return what `work` returns for a bandit with all events that are in the log now; it must not change the bandit.
 
         It waits at most so many seconds for a turn that is under way.
@@ -462,7 +462,7 @@ class Turns:
             if time.monotonic() > until:
                 raise StoreBusyError(f"is busy: bandit {name!r} was not read within {seconds:g} s", self.database.place)
 
-    def known(self, name: str) -> Folded | None:
+    def known(self, name: str) -> FoldedBandit | None:
         """Return a bandit as it is in memory, if it is; it may be behind its log."""
         return self._folded.get(name)
 
@@ -480,7 +480,7 @@ class Turns:
                 continue
             self._settling[name] = time.monotonic() + _SETTLE_AGAIN
             with suppress(StoreError):
-                call = self.submit(Call(name, Folded.settle))
+                call = self.submit(Call(name, FoldedBandit.settle))
                 call.future.add_done_callback(partial(self._settled, name))
 
     def _settled(self, name: str, future: Future[None]) -> None:
@@ -579,11 +579,11 @@ class Turns:
         # A lane of one bandit has only one name, which is locked before the calls are taken.
         locked = None if self.database.one_lane else transaction.record(lane.waiting[0].name)
         turn.calls = self._take(lane)
-        turn.taken = time.monotonic()  # others may have held the lock for long
+        turn.taken_at = time.monotonic()  # others may have held the lock for long
         groups: dict[str, list[Call[Any]]] = {}
         for call in turn.calls:
             groups.setdefault(call.name, []).append(call)
-        prepared: list[tuple[Folded, Reading, list[Call[Any]]]] = []
+        prepared: list[tuple[FoldedBandit, Reading, list[Call[Any]]]] = []
         for name, calls in groups.items():
             record = transaction.record(name) if self.database.one_lane else locked
             if record is None:
@@ -601,7 +601,7 @@ class Turns:
 
     def _prepare(
         self, transaction: Transaction, record: BanditRecord, calls: list[Call[Any]], locks: ExitStack
-    ) -> tuple[Folded, Reading]:
+    ) -> tuple[FoldedBandit, Reading]:
         """Return the locked bandit of some calls, and what is new in its log."""
         name = record.name
         with self._mutex:
@@ -631,13 +631,13 @@ class Turns:
         created = transaction.create(record)
         if created is None:
             raise StoreFailedError(f"had bandit {name!r} created by another process: try again", self.database.place)
-        folded = Folded(created, state, 0, created.first_digest)
+        folded = FoldedBandit(created, state, 0, created.first_digest)
         turn.touched.append(folded)
         with self._mutex:
             self._folded[name] = folded
         return created
 
-    def _follow(self, folded: Folded, reading: Reading) -> int:
+    def _follow(self, folded: FoldedBandit, reading: Reading) -> int:
         """Fold what others have written, and take over time and keys; return how many events were folded."""
         before = folded.number
         folded.follow(reading.events)
@@ -646,10 +646,10 @@ class Turns:
         folded.keys = dict(reading.keys)
         return folded.number - before
 
-    def _make_calls(self, folded: Folded, calls: list[Call[Any]], turn: "_Turn") -> list[Call[Any]]:
+    def _make_calls(self, folded: FoldedBandit, calls: list[Call[Any]], turn: "_Turn") -> list[Call[Any]]:
         """Make the calls one after the other; return those that are left when the time is used up."""
         for place, call in enumerate(calls):
-            if place and time.monotonic() > turn.taken + _MAX_SECONDS:
+            if place and time.monotonic() > turn.taken_at + _MAX_SECONDS:
                 return calls[place:]
             folded.warnings.clear()
             try:
@@ -671,7 +671,7 @@ class Turns:
         """Give the callers their results; the turn is committed."""
         if self._report is not None and turn.done:
             try:
-                waits = [turn.taken - call.began for call, _ in turn.done]
+                waits = [turn.taken_at - call.began for call, _ in turn.done]
                 self._report(TurnReport(time.monotonic() - turn.began, waits, turn.folded, turn.written))
             except Exception:  # noqa: BLE001 - the turn is committed, and its callers must get their results
                 _log.exception("the report of a turn failed")
@@ -759,13 +759,13 @@ class Turns:
 
     # --- Bandits in memory ----------------------------------------------------------------------------------------------------
 
-    def _drop(self, *folded: Folded) -> None:
+    def _drop(self, *folded: FoldedBandit) -> None:
         with self._mutex:
             for each in folded:
                 if self._folded.get(each.record.name) is each:
                     del self._folded[each.record.name]
 
-    def _load(self, name: str) -> Folded:
+    def _load(self, name: str) -> FoldedBandit:
         """Fold the log of a bandit, from its newest snapshot on."""
         record = self.database.find(name)
         if record is None:
@@ -780,7 +780,7 @@ class Turns:
         with self._mutex:
             return self._folded.setdefault(name, folded)
 
-    def _catch_up(self, folded: Folded) -> bool:
+    def _catch_up(self, folded: FoldedBandit) -> bool:
         """Fold what is new in the log; return whether the log is still the one that was folded."""
         record = self.database.find(folded.record.name)
         if record is None:
@@ -794,7 +794,7 @@ class Turns:
             if folded.number == before:
                 return True
 
-    def _save(self, folded: Folded) -> None:
+    def _save(self, folded: FoldedBandit) -> None:
         """Save a snapshot in another thread."""
 
         def save() -> None:
@@ -821,13 +821,13 @@ def changes_policy(event: StoredEvent) -> bool:
 
 def learn_anew(
     database: Database, record: BanditRecord, policy: Policy, compile: CompileMode, until: int | None = None
-) -> Folded:
+) -> FoldedBandit:
     """Return a bandit as if it had had another policy from the first event on that the log still has, up to an event.
 
     Its settings change with the events. What was learned from events that are not kept any longer is lost.
     """
     base = base_of(database, record, compile)
-    folded = Folded(record, base.bandit.state.with_policy(policy, compile), base.number, base.digest)
+    folded = FoldedBandit(record, base.bandit.state.with_policy(policy, compile), base.number, base.digest)
     folded.learned_until = sys.maxsize
     while events := [each for each in database.events(record, folded.number + 1) if until is None or each.number <= until]:
         folded.follow(events, RewardRule(policy))
@@ -835,7 +835,9 @@ def learn_anew(
     return folded
 
 
-def followed(database: Database, folded: Folded, events: list[StoredEvent], compile: CompileMode = "auto") -> Folded:
+def followed(
+    database: Database, folded: FoldedBandit, events: list[StoredEvent], compile: CompileMode = "auto"
+) -> FoldedBandit:
     """Fold events, up to the next one with which the policy changes; return the bandit, which may be another one then."""
     try:
         folded.follow(events)
@@ -844,7 +846,7 @@ def followed(database: Database, folded: Folded, events: list[StoredEvent], comp
     return folded
 
 
-def after_change(database: Database, record: BanditRecord, event: StoredEvent, compile: CompileMode = "auto") -> Folded:
+def after_change(database: Database, record: BanditRecord, event: StoredEvent, compile: CompileMode = "auto") -> FoldedBandit:
     """Return a bandit after an event with which its policy changed.
 
     The state was saved with the event. If that is lost, it is learned anew, without what the log does not keep any longer.
@@ -852,17 +854,17 @@ def after_change(database: Database, record: BanditRecord, event: StoredEvent, c
     for snapshot in database.snapshots(record):
         if (snapshot.number, snapshot.digest) == (event.number, event.digest):
             with suppress(*UNREADABLE):
-                return Folded(record, restore_snapshot(snapshot, compile), snapshot.number, snapshot.digest, event.time)
+                return FoldedBandit(record, restore_snapshot(snapshot, compile), snapshot.number, snapshot.digest, event.time)
     return learn_anew(database, record, policy_from_json(decode_event(event)["policy"]), compile, event.number)
 
 
-def base_of(database: Database, record: BanditRecord, compile: CompileMode = "auto") -> Folded:
+def base_of(database: Database, record: BanditRecord, compile: CompileMode = "auto") -> FoldedBandit:
     """Return a bandit before the first event that its log still has."""
     snapshots = [each for each in database.snapshots(record) if each.number == record.base]
     return _from_snapshots(record, snapshots, compile)
 
 
-def load(database: Database, record: BanditRecord, compile: CompileMode = "auto") -> Folded:
+def load(database: Database, record: BanditRecord, compile: CompileMode = "auto") -> FoldedBandit:
     """Return a bandit as the fold of its log, from its newest usable snapshot on."""
     folded = _from_snapshots(record, database.snapshots(record), compile)
     while True:
@@ -872,17 +874,17 @@ def load(database: Database, record: BanditRecord, compile: CompileMode = "auto"
         folded = followed(database, folded, events, compile)
 
 
-def _from_snapshots(record: BanditRecord, snapshots: list[StoredSnapshot], compile: CompileMode) -> Folded:
+def _from_snapshots(record: BanditRecord, snapshots: list[StoredSnapshot], compile: CompileMode) -> FoldedBandit:
     for snapshot in snapshots:
         try:
-            return Folded(record, restore_snapshot(snapshot, compile), snapshot.number, snapshot.digest)
+            return FoldedBandit(record, restore_snapshot(snapshot, compile), snapshot.number, snapshot.digest)
         except UNREADABLE as error:
             if snapshot.number == record.base:
                 raise StoreFormatError(f"cannot read the base of bandit {record.name!r}: {error}") from error
             _log.warning("bandit %s: the snapshot at event %d is skipped: %s", record.name, snapshot.number, error)
     if record.base:
         raise StoreDamagedError(f"is damaged: the base of bandit {record.name!r} is missing")
-    return Folded(record, initial_state(record, compile), 0, record.first_digest)
+    return FoldedBandit(record, initial_state(record, compile), 0, record.first_digest)
 
 
 def is_due(state: BanditState, first: int, last: int) -> bool:

@@ -9,7 +9,7 @@ from rotting.registry import from_json as policy_from_json
 from rotting.server.store.database import Database, all_records
 from rotting.server.store.events import BanditRecord, StoredEvent, StoredSnapshot, decode_event, event_digest
 from rotting.server.store.snapshots import UNREADABLE, restore_snapshot
-from rotting.server.store.turns import Folded, after_change, base_of, changes_policy, learn_anew
+from rotting.server.store.turns import FoldedBandit, after_change, base_of, changes_policy, learn_anew
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _check(database: Database, record: BanditRecord, progress: Callable[[], obje
     return Verification(checked, tuple(problems), tuple(notes))
 
 
-def _snapshot_problems(snapshot: StoredSnapshot, event: StoredEvent, folded: Folded) -> list[str]:
+def _snapshot_problems(snapshot: StoredSnapshot, event: StoredEvent, folded: FoldedBandit) -> list[str]:
     what = f"the snapshot at event {event.number}"
     if snapshot.digest != event.digest:
         return [f"{what} belongs to another log"]
