@@ -244,8 +244,8 @@ def main(arguments: Sequence[str]) -> None:
     for written in write(name, cls or class_name(name), RANDOM if options.random else INDEX):
         sys.stdout.write(f"{written.relative_to(ROOT)}\n")
     sys.stdout.write(
-        f"Next: fill them in. `make check TESTS='tests/policies -k {name}'` checks them, and `.venv/bin/ruff check --fix . && "
-        ".venv/bin/ruff format .` mends their style. CONTRIBUTING.md describes each step.\n"
+        f"Next: fill them in. `make check TESTS='tests/policies tests/live -k {name}'` checks them, and "
+        "`.venv/bin/ruff check --fix . && .venv/bin/ruff format .` mends their style. CONTRIBUTING.md describes each step.\n"
     )
 
 

@@ -238,8 +238,8 @@ class Policy:
         needs_horizon: whether it needs the number of rounds.
         needs_changes: whether it needs the number of changes, or how much the means vary.
         randomised: whether it draws random numbers.
-        has_index: whether it pulls the arm with the largest index, the `value` of `explain`, except when it explores. A bandit
-            lowers the index of arms whose rewards are still pending.
+        has_index: whether it pulls the arm with the largest index, the `value` of `explain`, except in rounds that a schedule
+            sets aside to explore. A policy that draws has none. A bandit lowers the index of arms whose rewards are pending.
         first_pulls: whether each arm is pulled once, in order, before any other choice, and so is an arm that is added later.
         cost: time of a round.
         memory: size of the state after t rounds.

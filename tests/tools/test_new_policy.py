@@ -57,8 +57,11 @@ def run(tree: Path, *command: str) -> subprocess.CompletedProcess[str]:
 def test_it_plays_as_its_reference_does(module: str, tree: Path) -> None:
     done = run(tree, "-c", PLAY, CLASSES[module])
     assert (done.stdout, done.stderr) == ("kept\n", "")
-    done = run(tree, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", f"tests/policies/test_{module}.py")
+    pytest_here = ("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider")
+    done = run(tree, *pytest_here, f"tests/policies/test_{module}.py")
     assert done.returncode == 0, done.stdout
+    decides = run(tree, *pytest_here, "tests/live/test_pending.py", "tests/live/test_arms.py", "-k", module.replace("_", "-"))
+    assert decides.returncode == 0, decides.stdout
 
 
 def test_it_is_compared_with_its_reference_until_it_is_recorded(tree: Path) -> None:

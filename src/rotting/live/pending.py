@@ -163,8 +163,9 @@ class Chooser:
         """The number of decisions without a reward."""
         self.reward_sum, self.n_rewards = 0.0, 0
         """The sum and the number of the rewards of all slots."""
-        self._has_rule = shrink and learner.explains and not learner.uses_propensity
-        self._by_index = self._has_rule and policy.has_index
+        learns_in_order = (learner.explains or policy.first_pulls) and not learner.uses_propensity  # `Uniform` learns nothing
+        self._applies_rule = shrink and learns_in_order
+        self._by_index = self._applies_rule and policy.has_index
         self._functions: _RuleFunctions | None = None  # made when they are first needed
         # Whether the policy draws without writing the propensity of its choice into its state.
         self._draws = policy.randomised and not learner.uses_propensity
@@ -205,7 +206,7 @@ class Chooser:
         that do not wait. If some arms are new and some wait, it chooses from the new arms only, unless it chooses new arms
         first by itself.
         """
-        if not (self._has_rule and self.n_pending):
+        if not (self._applies_rule and self.n_pending):
             return arms, arms[:0]
         waits = self.counts.pending[arms] > 0
         if not self._by_index:
