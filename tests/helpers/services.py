@@ -158,4 +158,7 @@ def wear_out(service: "Running", name: str, fading: str, steady: str) -> None:
 
     for turn in range(30):  # all decisions of a turn have the same time
         service.service.turns.change(name, partial(work, turn))
-    service.service.observer.look(at_once=True)
+    turns, observer = service.service.turns, service.service.observer
+    record, last = turns.read(name, lambda folded: (folded.record, folded.number))
+    while (found := observer.verdicts(record)) is None or found.number < last:  # a look reads as much as there is time for
+        observer.look(at_once=True)
