@@ -3,18 +3,10 @@
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 LINE_SECONDS = 10.0  # between two lines of a file; work that ends sooner writes none
 _FORMAT = "{desc}: {percentage:3.0f} %|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
-
-
-class Part(NamedTuple):
-    """A part of the work, such as one of several games."""
-
-    number: int = 1  # counted from 1
-    of: int = 1  # how many parts there are
-    size: int = 0  # its pieces of work; 0 if that is not known
 
 
 class Progress:
@@ -39,7 +31,6 @@ class Progress:
         self.total = total
         self.done = 0
         self.resumed = 0  # pieces that were done before the bar began, which do not count for the estimate of the time left
-        self.part = Part()  # the part of the work that begins next, for those who do it
         self._status = ""
         self._lock = threading.Lock()
         self._in_place = _is_notebook() or _is_terminal()

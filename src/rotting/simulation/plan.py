@@ -199,12 +199,13 @@ class Simulation:
     def _extensions(self) -> Extensions:
         return Extensions.of(self.problem)
 
-    def games(self, compile: CompileMode = "auto", place: int = 0) -> tuple[list[Game], str]:
+    def games(self, compile: CompileMode = "auto", place: int = 0, count: int = 1) -> tuple[list[Game], str]:
         """Return one game for each policy, and the label of what regret is measured against.
 
         Args:
             compile: when to compile the greedy oracle, as for `simulate`.
-            place: that of the first game.
+            place: that of the first game, among all that the engine plays.
+            count: how many games the engine plays.
         """
         problem, extensions = self.problem, self._extensions
         table = problem.tables(self.horizon)
@@ -239,7 +240,7 @@ class Simulation:
             extensions,
             self.unsupported_feature,
         )
-        return [Game(policy, setting, place + k) for k, policy in enumerate(self.playing)], label
+        return [Game(policy, setting, place + k, count) for k, policy in enumerate(self.playing)], label
 
 
 def _check_record(record: object) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
-from rotting.common.progress import Part, Progress
+from rotting.common.progress import Progress
 from rotting.common.rules import positive_int, suggest
 from rotting.errors import InvalidValueError, SigmaWarning
 from rotting.policies.parts.plain import PlainPolicy
@@ -252,10 +252,9 @@ def _play(
             place = 0
             for result in results:
                 simulation = result.simulation
-                games, result.reference = simulation.games(compile, place)
+                games, result.reference = simulation.games(compile, place, len(owners))
+                place += len(games)
                 for game in games:
-                    place += 1
-                    bar.part = Part(place, len(owners), simulation.runs * simulation.horizon)
                     tasks = cut(game, simulation.runs, simulation.first_run)
                     kept = None if isinstance(game.policy, PlainPolicy) else store
                     yield tasks if kept is None else kept.missing(tasks, take_kept)

@@ -157,6 +157,21 @@ def test_the_bar_counts_what_was_played() -> None:
     assert counted.done == 7 * HORIZON
 
 
+def test_the_bar_says_which_of_all_games_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    shown = bar()
+
+    def compile_nothing(game: Game, checked: bool = False) -> Any:
+        found.append(shown.status)
+        return game.loop
+
+    monkeypatch.setattr(threads, "compiled_loop", compile_nothing)
+    some, _ = Simulation(POLICIES, PROBLEM).games("now", place=3, count=8)
+    for tasks in ([[Task(game, 0, 1)] for game in some], [[Task(games(POLICIES[0])[0], 0, 1)]]):
+        assert list(Threads(1, "now").play(tasks, shown))
+    assert found == ["compiling UCB1 (4 of 8)", "compiling uniform (5 of 8)", "compiling UCB1"]
+
+
 def test_a_chunk_gives_its_first_runs() -> None:
     chunk = Chunk(np.arange(8.0).reshape(4, 2), np.arange(4).reshape(4, 1), 2.0)
     first = chunk.first(1)

@@ -137,6 +137,7 @@ class Game:
     policy: Policy
     setting: Setting
     place: int = 0  # among the games that an engine plays; it decides nothing
+    count: int = 1  # of these games; it decides nothing
 
     @cached_property
     def loop(self) -> Callable[..., None]:
@@ -160,7 +161,7 @@ class Game:
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out the loops and their digests: the process that reads the game makes them again, from its own code."""
-        return {"policy": self.policy, "setting": self.setting, "place": self.place}
+        return {"policy": self.policy, "setting": self.setting, "place": self.place, "count": self.count}
 
     @cached_property
     def code_digest(self) -> str:

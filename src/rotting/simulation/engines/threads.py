@@ -207,8 +207,7 @@ class _Pool:
             except BaseException as error:  # noqa: BLE001 - raised below
                 made.set_exception(error)
 
-        part = self._bar.part
-        place = f" ({part.number} of {part.of})" if part.of > 1 else ""
+        place = f" ({game.place + 1} of {game.count})" if game.count > 1 else ""
         self._bar.status = f"compiling {game.policy.title}{place}"
         threading.Thread(target=work, name="rotting-compiling", daemon=True).start()  # Ctrl-C does not wait for it
         while not made.done():
