@@ -269,15 +269,36 @@ def diagnose(log: Log) -> Diagnosis:
     trends = _plain_trends(log)
     entangled = entanglement(log)
     if not log.known.any():
-        return Diagnosis(log, CANNOT_TELL, "The log has no known reward.", tuple(trends), entangled, (), (), 0, False)
+        return Diagnosis(
+            log,
+            decay=CANNOT_TELL,
+            reason="The log has no known reward.",
+            arms=tuple(trends),
+            entanglement=entangled,
+            notes=(),
+            lacks=(),
+            tested=0,
+            targeted=False,
+        )
     findings = _find(log)
     decay, reason = findings.decay()
     verdicts = [each._replace(verdict=findings.verdict(i)) for i, each in enumerate(trends)]
     arms = tuple(_with_half_life(log, each, i, decay, findings) for i, each in enumerate(verdicts))
     choices = findings.targeting
     rises = any(each.verdict == "rises" for each in arms) or findings.common.trend.value > 3 * findings.common.trend.error
-    rest = findings.notes(), findings.lacks(log), len(findings.arms.arms), choices.depends, not choices.is_static, rises
-    return Diagnosis(log, decay, reason, arms, entangled, *rest)
+    return Diagnosis(
+        log,
+        decay=decay,
+        reason=reason,
+        arms=arms,
+        entanglement=entangled,
+        notes=findings.notes(),
+        lacks=findings.lacks(log),
+        tested=len(findings.arms.arms),
+        targeted=choices.depends,
+        learned=not choices.is_static,
+        rises=rises,
+    )
 
 
 def _with_half_life(log: Log, arm: ArmTrend, place: int, decay: Decay, findings: "_Findings") -> ArmTrend:
@@ -366,7 +387,20 @@ def _find(log: Log) -> "_Findings":
     ages = age_effect(cells, changes.arms)
     common = common_change(cells, [])
     others = common_change(cells, falling + rising) if falling or rising else common
-    return _Findings(cells, changes, common, others, choices, newest_fall(cells), everywhere, own, ages, falling, gap, step)
+    return _Findings(
+        cells,
+        arms=changes,
+        common=common,
+        others=others,
+        targeting=choices,
+        newest=newest_fall(cells),
+        everywhere=everywhere,
+        own=own,
+        ages=ages,
+        falling=falling,
+        gap=gap,
+        step=step,
+    )
 
 
 @dataclass(frozen=True, eq=False)
