@@ -161,7 +161,7 @@ class FittedFamily(ProblemFamily):
             curve = (weight * levels).sum(axis=0) / np.maximum(seen, 1e-300)
             last = np.maximum.accumulate(np.where(seen > 0, np.arange(seen.size), 0))
             common = curve[last] / max(float((weight * levels).sum() / weight.sum()), np.finfo(float).tiny)
-        factor = self._events.draw(self.few, rng)
+        factor = self._events.draw(rng)
         few = np.clip(level[:, None] * factor[:, None] * common, self._lowest, self.noise.highest_mean)
         return np.where(self.few[:, None], few, levels)
 
@@ -274,7 +274,7 @@ class _Events:
         pulls = np.bincount(rows.arm, minlength=n_arms)
         return cls(level, sums_by(rows.arm, rows.reward, n_arms) / size, np.asarray(pulls * (level / size), np.float64))
 
-    def draw(self, few: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
+    def draw(self, rng: np.random.Generator) -> Floats:
         """Draw the factor of each arm, given its events: Gamma, with a shape that follows from how much arms differ."""
         square, total = float((self.expected**2).sum()), float(self.expected.sum())
         noise = total + float(normals(rng, (1,))[0]) * (2 * square) ** 0.5  # of the squared differences, if arms are alike
