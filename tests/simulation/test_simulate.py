@@ -168,6 +168,10 @@ def test_checkpoints() -> None:
     assert simulate(make("ucb1"), problem, runs=1, checkpoints=[7, 3, 7]).checkpoints.tolist() == [3, 7, 50]
     assert simulate(make("ucb1"), problem, runs=1).checkpoints.tolist() == list(range(1, 51))
     assert simulate(make("ucb1"), problem, horizon=1, runs=1).checkpoints.tolist() == [1]
+    for dtype in (np.int64, np.uint8, np.uint64):
+        marks = np.array([7, 3, 7], dtype)
+        assert simulate(make("ucb1"), problem, runs=1, checkpoints=marks).checkpoints.tolist() == [3, 7, 50]
+    assert simulate(make("ucb1"), problem, runs=1, checkpoints=np.arange(0)).checkpoints.tolist() == [50]
 
 
 @pytest.mark.parametrize(
@@ -180,6 +184,9 @@ def test_checkpoints() -> None:
         ({"seed": -1}, ValueError, "seed must be a whole number, 0 or more, got -1"),
         ({"workers": 0}, ValueError, "workers must be a whole number, 1 or more, got 0"),
         ({"checkpoints": [0]}, ValueError, "checkpoints must be a whole number, 1 or more, got 0"),
+        ({"checkpoints": np.arange(5)}, ValueError, "checkpoints must be a whole number, 1 or more, got 0"),
+        ({"checkpoints": np.array([5, 10**9])}, ValueError, "checkpoints must be at most the horizon"),
+        ({"checkpoints": np.array([1.5])}, ValueError, "checkpoints must be a whole number, 1 or more, got .*1.5"),
         ({"checkpoints": [10**9]}, ValueError, "checkpoints must be at most the horizon"),
         ({"policies": "raw-ucb"}, TypeError, "policies must be policies such as .* got 'raw-ucb'"),
         ({"policies": type(make("ucb1"))}, TypeError, "policies must be policies such as .* got <class"),

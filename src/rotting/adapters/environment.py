@@ -82,8 +82,8 @@ class Environment(gymnasium.Env[Any, Any]):
 
     def _plan(self, seed: int) -> None:
         self._seed = seed
-        simulation = Simulation(Uniform(), self.problem, self.horizon, seed=seed)
-        simulation.checkpoints = np.arange(1, self.horizon + 1)  # as an argument, each of them would be checked
+        every_round = np.arange(1, self.horizon + 1)
+        simulation = Simulation(Uniform(), self.problem, self.horizon, seed=seed, checkpoints=every_round)
         (game,), self.reference = simulation.games()
         self._setting = game.setting
 

@@ -253,15 +253,14 @@ def play(
         raise InvalidTypeError("policy", "be a policy such as RAWUCB(alpha=1.4)", policy)
     run = run_number("run", run)
     simulation = Simulation(policy, problem, horizon, seed=seed)
-    (policy,) = simulation.policies
+    (policy,), rounds = simulation.policies, simulation.horizon
     record = PLAYED if policy.kernel.explain is None else PLAYED + REASONS
-    check_size(record, 1, simulation.horizon, simulation.problem.n_arms)
-    # Arguments are checked one by one, which takes long for every round.
-    simulation.checkpoints, simulation.record = np.arange(1, simulation.horizon + 1), record
-    (game,), reference = simulation.games()
-    chunk = _played(game, run)
+    check_size(record, 1, rounds, simulation.problem.n_arms)
+    every_round = Simulation(policy, problem, rounds, seed=seed, checkpoints=np.arange(1, rounds + 1))
+    (game,), reference = every_round.games()
+    chunk = _played(Game(policy, replace(game.setting, record=record)), run)
     if policy.kernel.explain is not None and not is_library_code(policy.kernel.explain):
-        _check_same_game(chunk, Game(policy, replace(game.setting, record=())), run)
+        _check_same_game(chunk, game, run)
     arm, reward, means, index, window, width = (array[0] for array in chunk.record)
     reasons = {"index": index, "window": window, "width": width} if policy.kernel.explain is not None else {}
     played = problem.problem(run, simulation.seed) if isinstance(problem, ProblemFamily) else problem
