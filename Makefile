@@ -57,7 +57,8 @@ lint: $(READY)  ## Style, imports between the rooms, and strict types
 
 # Kernels are tested twice, with and without the compiler. The rest is tested once, where it takes less time: examples of the
 # documentation, what starts many processes, and what compiles nothing of its own without, what plays whole reports with.
-ONLY_INTERPRETED := $(wildcard tests/adapters tests/benchmarks tests/common/test_*.py tests/examples tests/server tests/tools \
+ONLY_INTERPRETED := $(wildcard tests/adapters tests/benchmarks tests/common/test_*.py tests/common/display/test_html_parts.py \
+  tests/examples tests/server tests/tools \
   $(addprefix tests/test_,architecture.py errors.py limit.py policy.py registry.py types.py) \
   $(addprefix tests/live/test_,arms.py bad_input.py decisions.py events.py holdout.py late_rewards.py learn.py learner.py \
     ledger.py locks.py reward_windows.py saved_state.py settings.py values.py) \
@@ -65,7 +66,8 @@ ONLY_INTERPRETED := $(wildcard tests/adapters tests/benchmarks tests/common/test
   $(addprefix tests/simulation/test_,comparisons.py plan.py ranking.py rerun.py result.py study.py summary.py sweep.py \
     trajectory.py) $(addprefix tests/simulation/engines/test_,chunk_store.py cuda.py dask.py extensions.py \
     family_draws.py memories.py))
-ONLY_COMPILED := tests/cli tests/paper/datasets tests/common/display tests/docs tests/paper/experiments tests/paper/report
+ONLY_COMPILED := tests/cli tests/paper/datasets tests/docs tests/paper/experiments tests/paper/report \
+  $(addprefix tests/common/display/test_,figures.py pages.py paper_style.py plots.py svg.py tables.py)
 REPRESENTATIVE := tests/simulation/engines/test_threads.py tests/policies/test_equality.py tests/simulation/test_unchanged_games.py
 
 # Bytecode is kept, also where the environment says otherwise: every worker, and every process that a test starts, would read

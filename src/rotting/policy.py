@@ -11,7 +11,7 @@ from inspect import Signature
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, cast, dataclass_transform, overload
 
-from rotting.common.html_parts import block, table
+from rotting.common.display.html_parts import block, table
 from rotting.common.rules import Option, Rule, suggest
 from rotting.common.short_numbers import DIGITS, short, short_texts
 from rotting.errors import InvalidTypeError, InvalidValueError, KernelError

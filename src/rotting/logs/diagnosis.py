@@ -19,9 +19,9 @@ import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.common.display.figures import Curve, Figure, Panel
+from rotting.common.display.html_parts import block
 from rotting.common.display.plots import plot_figure
 from rotting.common.display.tables import Column, FormattedTable, interval_text, number_format
-from rotting.common.html_parts import block
 from rotting.common.short_numbers import word_list
 from rotting.common.statistics import LEVEL, Interval
 from rotting.logs.cells import (

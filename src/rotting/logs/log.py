@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rotting.common.arrays import Floats, Ints
+from rotting.common.display.html_parts import block
 from rotting.common.display.tables import Column, FormattedTable, number_format
-from rotting.common.html_parts import block
 from rotting.errors import InvalidTypeError, InvalidValueError
 from rotting.live.past_decisions import PROPENSITIES, REWARDS, DataColumn, Labels, Table, check_lengths, read_table
 from rotting.live.values import Duration, seconds_in

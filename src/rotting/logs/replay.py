@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rotting.common.arrays import Floats
+from rotting.common.display.html_parts import block
 from rotting.common.display.tables import NO_INTERVAL, Column, FormattedTable, Row, interval_text, number_format
-from rotting.common.html_parts import block
 from rotting.common.progress import Progress
 from rotting.common.rules import nonnegative_int
 from rotting.common.short_numbers import word_list

@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from rotting.common.arrays import Floats
-from rotting.common.html_parts import block, row
+from rotting.common.display.html_parts import block, row
 from rotting.common.json_data import JsonDict
 from rotting.common.rules import COUNT, FINITE, POSITIVE, Rule, check_fields, nonnegative_int, run_number
 from rotting.errors import InvalidTypeError, InvalidValueError

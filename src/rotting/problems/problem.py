@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rotting.common.arrays import Floats, Ints
 from rotting.common.display.figures import Curve, Panel
-from rotting.common.html_parts import MAX_CURVES, block, drawing
+from rotting.common.display.html_parts import MAX_CURVES, block, drawing
 from rotting.common.json_data import JsonDict
 from rotting.common.rules import LARGEST, nonnegative_int, positive_int
 from rotting.common.short_numbers import plural

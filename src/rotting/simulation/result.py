@@ -16,10 +16,10 @@ import numpy as np
 from rotting import registry
 from rotting.common.arrays import AnyArray, ArmNumbers, Floats, Ints
 from rotting.common.display.figures import BANDS, Band, Curve, Panel
+from rotting.common.display.html_parts import block, drawing, row
 from rotting.common.display.plots import Colours, plot_regret
 from rotting.common.display.tables import FormattedTable
 from rotting.common.files import new_folder
-from rotting.common.html_parts import block, drawing, row
 from rotting.common.json_data import JsonDict
 from rotting.common.rules import nonnegative_int, positive_int, suggest
 from rotting.common.short_numbers import plural

@@ -11,10 +11,10 @@ import numpy as np
 
 from rotting.common.arrays import Floats
 from rotting.common.display.figures import BANDS, Curve, Figure, Panel, join_panels, least_curves, mean_points, regret_panel
+from rotting.common.display.html_parts import block, drawing, row
 from rotting.common.display.plots import Colours, check_colours, plot_figure, plot_heat
 from rotting.common.display.tables import Column, FormattedTable, Row, ends_text, interval_column, value_column
 from rotting.common.files import new_folder
-from rotting.common.html_parts import block, drawing, row
 from rotting.common.rules import FINITE, suggest
 from rotting.common.short_numbers import plural, short_texts
 from rotting.common.statistics import mean_interval, what_runs_can_miss

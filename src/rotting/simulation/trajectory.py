@@ -9,9 +9,9 @@ import numpy as np
 
 from rotting.common.arrays import AnyArray, ArmNumbers, Floats, Ints
 from rotting.common.display.figures import Curve, Figure, Panel
+from rotting.common.display.html_parts import block, drawing, row
+from rotting.common.display.html_parts import table as html_table
 from rotting.common.display.plots import Colours, check_colours, plot_figure
-from rotting.common.html_parts import block, drawing, row
-from rotting.common.html_parts import table as html_table
 from rotting.common.progress import Progress
 from rotting.common.rules import nonnegative_int, run_number
 from rotting.common.short_numbers import plural

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rotting.common.html_parts import table as html_table
+from rotting.common.display.html_parts import table as html_table
 from rotting.common.statistics import Interval, NoInterval
 from rotting.errors import InvalidValueError, MissingExtraError
 

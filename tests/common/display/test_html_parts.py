@@ -10,7 +10,7 @@ import pytest
 
 import rotting
 from rotting.common.display.figures import Curve, Panel
-from rotting.common.html_parts import MAX_CURVES, block, drawing, table
+from rotting.common.display.html_parts import MAX_CURVES, block, drawing, table
 from rotting.problems import Abrupt, Problem, ProblemFamily, Rested, Restless
 from rotting.problems.problem import means_picture
 
