@@ -347,7 +347,8 @@ class Boards(NamedTuple):
     pulls: Ints
     round_piece: Ints
     pull_piece: Ints
-    passed: Ints
+    done: Ints
+    memory_key: Ints
     collected: Floats
     states: Floats
 

@@ -32,7 +32,8 @@ class Board(NamedTuple):
     pulls: Ints  # [K] N_i
     round_piece: Ints  # [K] the piece of each arm's means that the last round looked up lies in
     pull_piece: Ints  # [K] the same over the arm's own pulls
-    passed: Ints  # [3] the number of rounds and of checkpoints that are done; the key of arms with a memory
+    done: Ints  # [2] the number of rounds and of checkpoints that are done
+    memory_key: Ints  # [1] the key of arms with a memory, in this run
     collected: Floats  # [2] the sum of the means of the arms pulled, as high + low
     states: Floats  # [K, columns] the states of arms with a memory; empty if there are none
     record: Any = ()  # a `RoundRecord`, if the rounds are recorded
@@ -42,7 +43,8 @@ class Board(NamedTuple):
 def new_board(m: Means, pulls: Ints, record: object = (), memory: object = ()) -> Board:
     """Return the board of a new game, which counts its pulls in `pulls`."""
     pieces = m.round_first[:-1].copy(), m.pull_first[:-1].copy()
-    return Board(pulls, pieces[0], pieces[1], np.zeros(3, np.int64), np.zeros(2), new_states(m), record, memory)
+    done, memory_key = np.zeros(2, np.int64), np.zeros(1, np.int64)
+    return Board(pulls, pieces[0], pieces[1], done, memory_key, np.zeros(2), new_states(m), record, memory)
 
 
 def new_states(m: Means) -> Floats:
@@ -240,11 +242,11 @@ def play(
     A round in which the state fills up does not count. It is played again after the state is enlarged.
     """
     start_arms(m, b, run)
-    mark, high, low = b.passed[1], b.collected[0], b.collected[1]
-    for t in range(b.passed[0] + 1, last + 1):
+    mark, high, low = b.done[1], b.collected[0], b.collected[1]
+    for t in range(b.done[0] + 1, last + 1):
         deliver_due_rewards(p, s, b, m, t)
         if is_full(s):
-            b.passed[0], b.passed[1], b.collected[0], b.collected[1] = t - 1, mark, high, low
+            b.done[0], b.done[1], b.collected[0], b.collected[1] = t - 1, mark, high, low
             return
         reveal(s, m, b, t)
         now = arms[: list_available(p, s, b, m, t, arms)]
@@ -257,7 +259,7 @@ def play(
         record_round(b, t, i, reward)
         observe(p, s, b, m, t, i, reward, run)
         if is_full(s):
-            b.passed[0], b.passed[1], b.collected[0], b.collected[1] = t - 1, mark, high, low
+            b.done[0], b.done[1], b.collected[0], b.collected[1] = t - 1, mark, high, low
             return
         count(m, b, i, t)
         high, low = add(high, low, mean)
@@ -267,7 +269,7 @@ def play(
         if t % _POLL == 0 and report_rounds(signal, _POLL):
             return
     report_rounds(signal, last % _POLL)
-    b.passed[0], b.passed[1], b.collected[0], b.collected[1] = last, mark, high, low
+    b.done[0], b.done[1], b.collected[0], b.collected[1] = last, mark, high, low
 
 
 def play_runs(

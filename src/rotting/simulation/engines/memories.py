@@ -74,7 +74,7 @@ def no_key(b: Board, i: int) -> int:
 
 def key_of_arm(b: Board, i: int) -> int:
     """Return the key of an arm in the run."""
-    return subkey(b.passed[2], i)
+    return subkey(b.memory_key[0], i)
 
 
 def start(m: Any, b: Board, i: int, t: int) -> float:
@@ -136,8 +136,8 @@ def nothing(m: Any, b: Board, i: int, t: int) -> float:
 
 def start_all(m: Any, b: Board, run: int) -> None:
     """Give every arm its first state, before the first round."""
-    if b.passed[0] == 0:
-        b.passed[2] = subkey(m.memory_key[0], run)
+    if b.done[0] == 0:
+        b.memory_key[0] = subkey(m.memory_key[0], run)
         for i in range(b.pulls.size):
             start_arm(m, b, i, 1)
 
