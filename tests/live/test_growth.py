@@ -299,7 +299,7 @@ del defined_policies[ExplainsChoices.name]
 
 
 def test_a_choice_has_room_before_any_reward_comes() -> None:
-    bandit = Bandit(NotesChoices(), arms=[0, 1])
+    bandit = Bandit(NotesChoices(), arms=[0, 1], pending="ignore")
     chosen = [bandit.pull() for _ in range(300)]
     assert bandit._state.learner.state.chosen[:300].tolist() == chosen
 
