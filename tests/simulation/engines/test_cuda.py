@@ -72,7 +72,7 @@ def test_little_memory_makes_several_batches_and_too_little_is_told() -> None:
     assert sizes == [3, 3, 3, 1]
     assert same
     assert re.fullmatch(r"engine='cuda' needs \S+ GB of the GPU's memory for one run of UCB1\(.*\), got 1e-07 GB; .*", message)
-    assert re.fullmatch(r"engine='cuda' needs 2 GB of the GPU's memory for one run of UCB1\(.*\), got 1 GB; .*", by_pages)
+    assert re.fullmatch(r"engine='cuda' needs 2.11 GB of the GPU's memory for one run of UCB1\(.*\), got 1 GB; .*", by_pages)
 
 
 def test_what_is_kept_is_not_played_again_and_a_closed_game_ends() -> None:
