@@ -61,9 +61,9 @@ _held: list[Guard] = []  # whose locks the fork holds
 
 def _before_fork() -> None:
     _forking.acquire()
-    _held.extend(_guards)
-    for guard in _held:
+    for guard in list(_guards):
         guard.lock.acquire()
+        _held.append(guard)
 
 
 def _after_fork() -> None:
